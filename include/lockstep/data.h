@@ -95,7 +95,7 @@ typedef struct ls_dataset_options {
 	const ls_normalisation *normalisation;
 
 	/* text */
-	const char *vocab;   /* vocab.txt; NULL: the one beside the data */
+	const char *vocab;   /* vocab.txt; NULL: the one beside the data. See next_token */
 	int cased;           /* keep case and accents */
 	int tokens;          /* longest sample; 0: the dataset's default */
 	int phrases;         /* sst5: train on every phrase of every tree, not on whole sentences alone */
@@ -105,6 +105,10 @@ typedef struct ls_dataset_options {
 	int64_t image_size; /* side of the squares that images are scaled to; 0: the size of the first image */
 	const char
 		*cache; /* keep decoded images: NULL or "auto": in the data cache if there is room; "off"; a folder */
+
+	int next_token; /* text for models of language: samples of `tokens` consecutive tokens, each of which predicts the
+			   next; vocab is then a directory with vocab.json and merges.txt, or "bytes" */
+	int unused;     /* fills the struct up; stays 0 */
 } ls_dataset_options;
 
 #define LS_DATASET_OPTIONS_INIT                                                                                        \

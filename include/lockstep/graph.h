@@ -68,6 +68,8 @@ typedef struct ls_linear_options {
 	int no_bias;         /* 0: with a bias; 1: PyTorch's bias=False */
 	ls_weight_init init; /* 0: LS_WEIGHTS_UNIFORM */
 	int per_position;    /* 0: images are flattened, (C, H, W); 1: each position by itself, as tokens always are */
+	int is_transposed; /* 0: the weight is (out, in); 1: (in, out), as in GPT-2's files. Not for flattened images */
+	float init_std;    /* deviation of LS_WEIGHTS_NORMAL; 0: 0.02 */
 } ls_linear_options;
 
 /* Max and average pooling. */
@@ -86,6 +88,11 @@ typedef struct ls_batch_norm_options {
 typedef struct ls_layer_norm_options {
 	float eps; /* 0: 1e-5 */
 } ls_layer_norm_options;
+
+typedef struct ls_slice_options {
+	int first;    /* of the channels that are taken */
+	int channels; /* required: how many */
+} ls_slice_options;
 
 typedef struct ls_gelu_options {
 	int approximate; /* 0: exact, x Phi(x); 1: PyTorch's approximate='tanh' */
@@ -124,6 +131,11 @@ typedef struct ls_attention_options {
 	float dropout; /* of the probabilities, in [0, 1); 0: none */
 	int is_causal; /* 0: a row sees all rows of its sample; 1: those up to itself */
 } ls_attention_options;
+
+/* "<layer>.cls_token" and "<layer>.position_embeddings", unless they have other names. */
+typedef struct ls_class_token_options {
+	const char *token, *positions;
+} ls_class_token_options;
 
 typedef struct ls_cross_entropy_options {
 	float label_smoothing;      /* share of each label that is spread over all classes, in [0, 1); 0: none */
@@ -178,7 +190,7 @@ LS_OPERATORS(LS_PLAIN_BUILDER, LS_PAIR_BUILDER, LS_OPTIONS_BUILDER, LS_TRIPLE_BU
 /* A linear layer. It flattens images (C, H, W), unless options.per_position; of text it works on each row. */
 LS_LAYER_BUILDER(linear, ls_linear_options)
 /* A linear layer whose weights are the words of `embedding`: (vocabulary) per row; "<name>.bias" is its own. Several
- * layers may share them. */
+ * layers may share them. Without a name (NULL) it has no bias. */
 LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
 
 /* The first mistake so far; LS_OK: none. For those who want to know before ls_graph_finish(). */
@@ -193,6 +205,10 @@ LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value output);
 /* The same for pretraining: the loss is the mean cross-entropy of the samples' labels plus the mean over all masked
  * positions, for which `token_logits` are (vocabulary) per masked position. */
 LS_API ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
+
+/* The same for a model of language: `token_logits` are (vocabulary) per position to be predicted, and the loss is the mean
+ * over all of these. It predicts the token behind the last one. */
+LS_API ls_status ls_graph_finish_language(ls_graph *graph, ls_value token_logits);
 
 /* Facts about a finished graph. Those of text are of a sample of the greatest length. */
 typedef struct ls_graph_facts {

@@ -66,6 +66,7 @@
 #include <lockstep/data.h>
 #include <lockstep/exchange.h>
 #include <lockstep/export.h>
+#include <lockstep/generate.h>
 #include <lockstep/graph.h>
 #include <lockstep/hooks.h>
 #include <lockstep/inspect.h>

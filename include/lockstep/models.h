@@ -13,11 +13,12 @@ extern "C" {
 /* What a model of text needs to know; a zero means the default in its comment. */
 typedef struct ls_text_model {
 	int tokens;     /* longest sample; 0 means 128 */
-	int masked;     /* tokens to be predicted in a sample; 0: the model classifies, otherwise it is pretrained */
-	int vocabulary; /* 0 means 30522 */
+	int masked;     /* tokens to be predicted in a sample; 0: the model classifies, otherwise it is pretrained. GPT
+			   predicts all */
+	int vocabulary; /* 0 means 30522, BERT's, or 50257, GPT-2's */
 	int layers, hidden, heads, ffn; /* of models that have no size of their own: 6, 256, 4, 4 * hidden */
-	int positions;                  /* rows of the position embedding: 256, or more where samples are longer */
-	int reserved[8];                /* 0 */
+	int positions;   /* rows of the position embedding: 256, or more where samples are longer; of GPT 1024 */
+	int reserved[8]; /* 0 */
 } ls_text_model;
 
 typedef struct ls_model_options {
@@ -42,9 +43,10 @@ LS_API ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 typedef struct ls_model_row {
 	const char *name;
 	const char *summary;
-	int is_text;   /* takes tokens, not images */
-	int pretrains; /* can predict masked tokens as well as a class */
-	int has_sizes; /* its layers, hidden, heads, ffn and positions can be chosen */
+	int is_text;       /* takes tokens, not images */
+	int pretrains;     /* can predict masked tokens as well as a class */
+	int has_sizes;     /* its layers, hidden, heads, ffn and positions can be chosen */
+	int predicts_next; /* predicts the next token, at every position of a text */
 } ls_model_row;
 LS_API const ls_model_row *ls_model_row_at(size_t i);
 LS_API const ls_model_row *ls_model_row_of(const char *name); /* NULL: there is no such model */

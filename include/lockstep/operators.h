@@ -33,11 +33,13 @@
 	PAIR(add)                                                                                                      \
 	PAIR(multiply)                                                                                                 \
 	PAIR(concat)                                                                                                   \
+	OPTIONS(slice, ls_slice_options)                                                                               \
 	OPTIONS(dropout, ls_dropout_options)                                                                           \
 	OPTIONS(max_pool2d, ls_pool_options)                                                                           \
 	OPTIONS(avg_pool2d, ls_pool_options)                                                                           \
 	PLAIN(global_avg_pool)                                                                                         \
 	PLAIN(flatten)                                                                                                 \
+	LAYER(class_token, ls_class_token_options)                                                                     \
 	PLAIN(first_token)                                                                                             \
 	PLAIN(mean_token)                                                                                              \
 	PLAIN(masked_positions)                                                                                        \

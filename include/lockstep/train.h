@@ -306,7 +306,8 @@ typedef struct ls_eval_result {
 	uint64_t masked;                   /* tokens that were to be predicted; 0: none */
 	double token_loss, token_accuracy; /* means over them */
 	uint64_t fingerprint;              /* of the weights, as ls_train() reports it */
-	uint64_t reserved[8];              /* 0 */
+	double perplexity; /* e^token_loss of a model of language, whose accuracy is that of tokens; 0: another model */
+	uint64_t reserved[7]; /* 0 */
 } ls_eval_result;
 
 LS_API ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);

@@ -16,11 +16,20 @@ static const ls_ckpt_alias bert_aliases[] = {
 };
 static const char *const bert_idle[] = { "embeddings.position_ids", NULL };
 
+/* Hugging Face's GPT-2: the output layer is the words, masks are stored, and the files of OpenAI's own models have no
+ * prefix. */
+static const ls_ckpt_alias gpt_aliases[] = {
+	{ "transformer.wte.weight", "lm_head.weight", NULL },
+	{ NULL, NULL, NULL },
+};
+static const char *const gpt_idle[] = { ".attn.bias", ".attn.masked_bias", NULL };
+
 static const ls_ckpt_alias no_aliases[] = { { NULL, NULL, NULL } };
 static const char *const none_idle[] = { NULL };
 
 static const ls_ckpt_name_rules all_rules[] = {
 	{ "bert.embeddings.word_embeddings.weight", "bert.", bert_aliases, bert_idle },
+	{ "transformer.wte.weight", "transformer.", gpt_aliases, gpt_idle },
 	{ "words.weight", NULL, no_aliases, none_idle },
 };
 

@@ -61,11 +61,15 @@ static const ls_args args = {
 	.at = row_at,
 };
 
-/* With tokens to be predicted the accuracy is that of the next sentence. */
+/* With tokens to be predicted the accuracy is that of the next sentence; in models of language, of tokens. */
 static void print_result(const ls_eval_result *r)
 {
-	printf("%s accuracy: %.4f, loss %.4f", r->masked ? "next-sentence" : "test", r->accuracy, r->loss);
-	if (r->masked)
+	const char *of = r->perplexity > 0 ? "next-token" : r->masked ? "next-sentence" : "test";
+
+	printf("%s accuracy: %.4f, loss %.4f", of, r->accuracy, r->loss);
+	if (r->perplexity > 0)
+		printf(", perplexity %.2f", r->perplexity);
+	else if (r->masked)
 		printf(", masked loss %.4f, masked accuracy %.4f", r->token_loss, r->token_accuracy);
 	printf(", %" PRIu64 " sample%s in %.2f sec\nparameters xxh64 %016" PRIx64 "\n", r->samples,
 	       ls_plural(r->samples, "s"), r->seconds, r->fingerprint);

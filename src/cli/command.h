@@ -48,6 +48,7 @@ char **ls_command_words(const char *command, int argc, char **argv, size_t befor
 int ls_cmd_train(int argc, char **argv);
 int ls_cmd_eval(int argc, char **argv);
 int ls_cmd_predict(int argc, char **argv);
+int ls_cmd_generate(int argc, char **argv);
 int ls_cmd_serve(int argc, char **argv);
 int ls_cmd_export(int argc, char **argv);
 int ls_cmd_data(int argc, char **argv);

@@ -34,12 +34,35 @@ static void warn_of_case(const ls_vocab *vocab, const char *path, const ls_datas
 			path);
 }
 
+static ls_status open_bpe(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside)
+{
+	char path[4096];
+
+	LS_TRY(ls_path_join(path, sizeof(path), beside, LS_BPE_VOCAB));
+	const char *file = options->vocab ? options->vocab : ls_path_exists(path) ? path : LS_BPE_BYTES;
+	if (!ls_bpe_is(file))
+		return ls_fail(LS_EINVALID,
+			       "%s is no vocabulary for a model of language: name a directory with " LS_BPE_VOCAB
+			       " and " LS_BPE_MERGES ", a " LS_BPE_VOCAB " of characters, or " LS_BPE_BYTES,
+			       file);
+	LS_TRY(ls_bpe_load(&tokenizer->bpe, file));
+	tokenizer->special = (ls_special){ -1, -1, -1, -1, -1 };
+	return LS_OK;
+}
+
 ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside,
 			    const char *hint)
 {
 	char path[4096];
 	const ls_wordpiece_options how = { .cased = options->cased, .replace_invalid = options->replace_invalid };
 	*tokenizer = (ls_tokenizer){ 0 };
+	if (options->next_token)
+		return open_bpe(tokenizer, options, beside);
+	if (options->vocab && ls_bpe_is(options->vocab))
+		return ls_fail(
+			LS_EINVALID,
+			"%s is a vocabulary for models of language, such as gpt-nano; this model takes a vocab.txt",
+			options->vocab);
 	LS_TRY(ls_path_join(path, sizeof(path), beside, "vocab.txt"));
 	if (!options->vocab && !ls_path_exists(path))
 		return ls_fail(LS_ENOTFOUND, "there is no vocabulary %s; %s", path, hint);
@@ -61,7 +84,29 @@ void ls_tokenizer_close(ls_tokenizer *tokenizer)
 		ls_wordpiece_free(tokenizer->wordpiece);
 	if (tokenizer->vocab)
 		ls_vocab_free(tokenizer->vocab);
+	ls_bpe_free(tokenizer->bpe);
 	*tokenizer = (ls_tokenizer){ 0 };
+}
+
+size_t ls_tokenizer_size(const ls_tokenizer *tokenizer)
+{
+	return tokenizer->bpe ? ls_bpe_size(tokenizer->bpe) : ls_vocab_size(tokenizer->vocab);
+}
+
+uint64_t ls_tokenizer_hash(const ls_tokenizer *tokenizer)
+{
+	return tokenizer->bpe ? ls_bpe_hash(tokenizer->bpe) : ls_vocab_hash(tokenizer->vocab);
+}
+
+ls_status ls_vocabulary_describe(const char *path, int *pieces, uint64_t *hash)
+{
+	ls_tokenizer t = { 0 };
+
+	LS_TRY(ls_bpe_is(path) ? ls_bpe_load(&t.bpe, path) : ls_vocab_load(&t.vocab, path));
+	*pieces = (int)ls_tokenizer_size(&t);
+	*hash = ls_tokenizer_hash(&t);
+	ls_tokenizer_close(&t);
+	return LS_OK;
 }
 
 size_t ls_text_invalid(const char *text, size_t bytes)

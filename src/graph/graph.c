@@ -157,13 +157,13 @@ ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const c
 	if (!ls_graph_usable(graph, x) || !ls_graph_usable(graph, embedding))
 		return invalid;
 	int owner = ls_graph_producer(graph, embedding.id);
-	if (owner == LS_NONE || graph->nodes[owner].type != &ls_op_embedding || !name)
-		return ls_graph_mistake(graph, LS_EINVALID,
-					"tied_linear needs a name and the value of an ls_embedding()");
+	if (owner == LS_NONE || graph->nodes[owner].type != &ls_op_embedding)
+		return ls_graph_mistake(graph, LS_EINVALID, "tied_linear needs the value of an ls_embedding()");
 	ls_linear_options options = { .out_features =
 					      graph->params.rows[graph->nodes[owner].params[LS_WEIGHT]].layout.out,
+				      .no_bias = !name,
 				      .init = LS_WEIGHTS_NORMAL };
-	return ls_graph_add_borrower(graph, &ls_op_linear, name, x, &options, owner);
+	return ls_graph_add_borrower(graph, &ls_op_linear, name ? name : "tied_linear", x, &options, owner);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
@@ -190,6 +190,8 @@ static ls_status check_output(const ls_graph *graph, ls_value output)
 	const ls_tensor *out = &graph->values[output.id];
 	if (out->is_input)
 		return ls_fail(LS_EINVALID, "a graph needs at least one layer between its input and its logits");
+	if (graph->predicts_next)
+		return LS_OK;
 	if (out->domain != LS_SAMPLES || out->height * out->width != 1)
 		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1), not %s(%d, %d, %d)",
 			       out->domain != LS_SAMPLES ? "one row per token, " : "", out->channels, out->height,
@@ -275,6 +277,14 @@ ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value
 	ls_cross_entropy(graph, logits, (ls_cross_entropy_options){ 0 });
 	ls_cross_entropy(graph, token_logits, (ls_cross_entropy_options){ 0 });
 	return ls_graph_finish(graph, logits);
+}
+
+ls_status ls_graph_finish_language(ls_graph *graph, ls_value token_logits)
+{
+	if (ls_graph_usable(graph, token_logits) && graph->values[token_logits.id].domain != LS_MASKED)
+		return ls_fail(LS_EINVALID, "logits of tokens must be made of masked positions (ls_masked_positions)");
+	graph->predicts_next = 1;
+	return ls_graph_finish(graph, token_logits);
 }
 
 void ls_graph_keep_unreachable(ls_graph *graph, int keep)

@@ -21,12 +21,16 @@
 typedef struct unit {
 	const ls_attention_plan *a;
 	const ls_simd *simd;
-	int64_t first; /* row of the sentence's first token */
-	int stride;    /* rows from one token to the next */
-	int64_t lse;   /* place of the first token in a head's lse */
-	int length;    /* tokens, or keys that a block of queries sees */
-	int columns;   /* the same, rounded up to 16 */
-	int ld;        /* row stride of matrices with a column per key */
+	int64_t first;               /* row of the sentence's first token */
+	int stride;                  /* rows from one token to the next */
+	int64_t lse;                 /* place of the first token in a head's lse */
+	int queries;                 /* tokens of the sentence here */
+	int past;                    /* keys before the first query */
+	int length;                  /* keys of the sentence, or those that a block of queries sees */
+	int columns;                 /* the same, rounded up to 16 */
+	int ld;                      /* row stride of matrices with a column per key */
+	int64_t key_first, key_rows; /* of k and v: row of the first key, and rows in all */
+	int key_stride;
 	int head;
 	int part, parts; /* channels of the head in one panel, and how many panels it lies in */
 	uint64_t sample;
@@ -60,9 +64,10 @@ size_t ls_attention_scratch_floats(int width, int64_t longest, int threads)
 static int64_t longest_sentence(const ls_attention_plan *a)
 {
 	int64_t longest = a->start ? 0 : a->positions;
-	for (int64_t i = 0; a->start && i < a->samples; i++)
-		if (a->start[i + 1] - a->start[i] > longest)
-			longest = a->start[i + 1] - a->start[i];
+	for (int64_t i = 0; a->start && i < a->samples; i++) {
+		int64_t length = a->start[i + 1] - a->start[i] + (a->past ? a->past[i] : 0);
+		longest = length > longest ? length : longest;
+	}
 	return longest;
 }
 
@@ -72,13 +77,18 @@ static unit unit_make(const ls_attention_plan *a, int64_t number, float *scratch
 	unit u = { .a = a, .simd = ls_simd_get(), .stride = 1, .head = (int)(number % a->heads) };
 	if (a->start) {
 		u.first = u.lse = a->start[sample];
-		u.length = a->start[sample + 1] - a->start[sample];
+		u.queries = a->start[sample + 1] - a->start[sample];
 	} else {
 		u.first = sample;
 		u.lse = sample * a->positions;
 		u.stride = (int)a->samples;
-		u.length = a->positions;
+		u.queries = a->positions;
 	}
+	u.past = a->past ? a->past[sample] : 0;
+	u.length = u.past + u.queries;
+	u.key_first = a->past ? sample * a->key_room : u.first;
+	u.key_rows = a->past ? a->key_rows : a->rows;
+	u.key_stride = a->past ? 1 : u.stride;
 	u.columns = (int)rounded(u.length);
 	u.ld = (int)odd_stride(u.length);
 	u.part = a->width < a->panel ? a->width : a->panel;
@@ -105,17 +115,29 @@ static int row_floats(const unit *u)
 	return u->a->panel * u->stride;
 }
 
-/* out (width, columns) = the head's rows of x, transposed, with zeros in the columns past the sentence. */
+/* The same in k and v, which may be longer. */
+static int64_t key_place(const unit *u, int part, int64_t row)
+{
+	const int channel = u->head * u->a->width + part * u->part, panel = u->a->panel;
+	return (channel / panel * u->key_rows + u->key_first + row * u->key_stride) * panel + channel % panel;
+}
+
+static int key_row_floats(const unit *u)
+{
+	return u->a->panel * u->key_stride;
+}
+
+/* out (width, columns) = the head's rows of x, keys or values, transposed, with zeros in the columns past the sentence. */
 static void transpose_head(const unit *u, const float *x, float *out)
 {
 	const int whole = u->length / LANES * LANES, rest = u->length - whole;
 	for (int p = 0; p < u->parts; p++, out += (int64_t)u->part * u->ld) {
-		u->simd->transpose(x + place(u, p, 0), whole, u->part, row_floats(u), out, u->ld);
+		u->simd->transpose(x + key_place(u, p, 0), whole, u->part, key_row_floats(u), out, u->ld);
 		if (!rest)
 			continue;
 		float last[LANES * 64] = { 0 };
 		for (int r = 0; r < rest; r++)
-			memcpy(last + r * u->part, x + place(u, p, whole + r), (size_t)u->part * sizeof(*last));
+			memcpy(last + r * u->part, x + key_place(u, p, whole + r), (size_t)u->part * sizeof(*last));
 		u->simd->transpose(last, LANES, u->part, u->part, out + whole, u->ld);
 	}
 }
@@ -135,17 +157,17 @@ static void multiply_keys(const unit *u, const float *x, const float *transposed
 	}
 }
 
-/* Rows [row, row + count) of the head of y = x (count, length) . the head's rows of w. */
+/* Rows [row, row + count) of the head of y = x (count, length) . the head's rows of w, keys or values. */
 static void multiply_rows(const unit *u, const float *x, const float *w, int row, int count, float *y)
 {
 	const ls_gemm_shape shape = { .rows = count,
 				      .depth = u->length,
 				      .cols = u->part,
 				      .ldx = u->ld,
-				      .ldw = row_floats(u),
+				      .ldw = key_row_floats(u),
 				      .ldy = row_floats(u) };
 	for (int p = 0; p < u->parts; p++)
-		u->simd->gemm(&shape, x, w + place(u, p, 0), y + place(u, p, row));
+		u->simd->gemm(&shape, x, w + key_place(u, p, 0), y + place(u, p, row));
 }
 
 /* Rows [first, first + keys) of the head of y (+)= x (count, keys)^T . rows [row, row + count) of the head of w. */
@@ -180,7 +202,7 @@ static void add_to_keys(const unit *u, const float *x, const float *w, int row, 
 static unit up_to_block(const unit *u, int row, int count)
 {
 	unit b = *u;
-	b.length = row + count;
+	b.length = u->past + row + count;
 	b.columns = (int)rounded(b.length);
 	return b;
 }
@@ -189,7 +211,7 @@ static unit up_to_block(const unit *u, int row, int count)
 static void mask_future(const unit *u, int row, int count)
 {
 	for (int r = 0; r < count; r++)
-		for (int j = row + r + 1; j < u->length; j++)
+		for (int j = u->past + row + r + 1; j < u->length; j++)
 			u->score[(int64_t)r * u->ld + j] = -INFINITY;
 }
 
@@ -257,8 +279,8 @@ static int block_rows(const unit *u)
 {
 	if (u->a->causal)
 		return LS_ATTENTION_BLOCK;
-	const int blocks = (u->length + LS_ATTENTION_BLOCK - 1) / LS_ATTENTION_BLOCK;
-	return blocks ? (u->length + blocks - 1) / blocks : 1;
+	const int blocks = (u->queries + LS_ATTENTION_BLOCK - 1) / LS_ATTENTION_BLOCK;
+	return blocks ? (u->queries + blocks - 1) / blocks : 1;
 }
 
 /* The last head of a sentence clears the channels behind it. */
@@ -268,7 +290,7 @@ static void clear_rest(const unit *u, float *y)
 	if (!y || u->head != u->a->heads - 1 || !rest)
 		return;
 	float *row = y + (channels / panel * u->a->rows + u->first) * panel;
-	for (int r = 0; r < u->length; r++, row += row_floats(u))
+	for (int r = 0; r < u->queries; r++, row += row_floats(u))
 		memset(row + rest, 0, (size_t)(panel - rest) * sizeof(*row));
 }
 
@@ -281,8 +303,8 @@ void ls_attention_forward(const ls_attention_plan *a, const float *q, const floa
 		const unit u = unit_make(a, i, scratch);
 		const int block = block_rows(&u);
 		transpose_head(&u, k, u.keys);
-		for (int row = 0; row < u.length; row += block) {
-			const int count = u.length - row < block ? u.length - row : block;
+		for (int row = 0; row < u.queries; row += block) {
+			const int count = u.queries - row < block ? u.queries - row : block;
 			const unit b = a->causal ? up_to_block(&u, row, count) : u;
 			forward_block(&b, q, v, row, count, out, lse);
 		}
@@ -301,8 +323,8 @@ void ls_attention_backward(const ls_attention_plan *a, const float *q, const flo
 		const int block = block_rows(&u);
 		transpose_head(&u, k, u.keys);
 		transpose_head(&u, v, u.values);
-		for (int row = 0; row < u.length; row += block) {
-			const int count = u.length - row < block ? u.length - row : block;
+		for (int row = 0; row < u.queries; row += block) {
+			const int count = u.queries - row < block ? u.queries - row : block;
 			const unit b = a->causal ? up_to_block(&u, row, count) : u;
 			backward_block(&b, q, k, out, lse, dout, row, count, dq, dk, dv);
 		}

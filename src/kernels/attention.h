@@ -30,7 +30,12 @@ typedef struct ls_attention_plan {
 	const int32_t *start; /* (samples + 1); sentences are shorter than 2^20 rows. NULL: images */
 	int positions;        /* of an image */
 	int64_t samples;
-	int causal;  /* a query sees keys up to its own */
+	int causal; /* a query sees keys up to its own */
+	/* Keys and values that are kept, for a forward that goes on where another ended; NULL: there is one per query.
+	 * Sentence i has past[i] of them before its first query; its own are behind those. k and v are then (blocks,
+	 * key_rows, panel), and sentence i's begin at row i * key_room. Only of sentences, and causal. */
+	const int32_t *past; /* (samples) */
+	int64_t key_rows, key_room;
 	float scale; /* positive */
 	/* Dropout of the probabilities, 0: none. Key j of query i (both counted in the sentence) of head h is kept,
 	 * times 1 / (1 - probability), when word j % 4 of ls_rng_words(key, sample, h << 38 | i << 18 | j >> 2) has a

@@ -21,6 +21,10 @@ ls_status ls_model_resnet34(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_resnet50(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_resnet101(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_resnet152(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_resnet18_cifar(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_vit_tiny(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_vit_small(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_vit_base(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_transformer(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_bert_tiny(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_bert_mini(ls_graph *graph, const ls_model_options *options);
@@ -28,6 +32,12 @@ ls_status ls_model_bert_small(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_bert_medium(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_bert_base(ls_graph *graph, const ls_model_options *options);
 ls_status ls_model_bert_large(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_gpt_nano(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_gpt_micro(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_gpt_mini(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_gpt_small(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_gpt2(ls_graph *graph, const ls_model_options *options);
+ls_status ls_model_gpt2_medium(ls_graph *graph, const ls_model_options *options);
 
 /* "<prefix>.<suffix>"; layer names are short. */
 typedef struct ls_layer_name {

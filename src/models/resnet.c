@@ -1,7 +1,8 @@
 /*
  * resnet.c - torchvision's ResNets: the same layers, names, shapes and initial distributions.
  *
- *   stem    7x7 convolution of stride 2, norm, relu, 3x3 max pool of stride 2
+ *   stem    7x7 convolution of stride 2, norm, relu, 3x3 max pool of stride 2; for small images (resnet18-cifar)
+ *           a 3x3 convolution of stride 1, norm, relu
  *   stage s blocks of width 64 * 2^s; the first block of stages 1..3 halves the map
  *   head    global average, linear
  */
@@ -11,6 +12,7 @@ typedef struct resnet {
 	ls_graph *graph;
 	int expansion; /* output channels of a block over its width: 1 basic, 4 bottleneck */
 	int blocks[4];
+	int has_small_stem;
 } resnet;
 
 static ls_value conv_norm(ls_graph *g, ls_value x, ls_layer_name conv, ls_layer_name norm, int channels, int kernel,
@@ -66,20 +68,27 @@ static ls_value stage(const resnet *net, ls_value x, int s)
 	return x;
 }
 
-static ls_status build(ls_graph *g, const ls_model_options *o, resnet net)
+static ls_value stem(const resnet *net, ls_value x)
 {
-	ls_value x = ls_input(g, o->channels, o->height, o->width);
+	ls_graph *g = net->graph;
+	int kernel = net->has_small_stem ? 3 : 7;
 
-	net.graph = g;
 	x = ls_conv2d(g, x, "conv1",
 		      (ls_conv_options){ .out_channels = 64,
-					 .kernel = 7,
-					 .stride = 2,
-					 .padding = 3,
+					 .kernel = kernel,
+					 .stride = net->has_small_stem ? 1 : 2,
+					 .padding = kernel / 2,
 					 .no_bias = 1,
 					 .init = LS_WEIGHTS_HE_FAN_OUT });
 	x = ls_relu(g, ls_batch_norm(g, x, "bn1", (ls_batch_norm_options){ 0 }));
-	x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 3, .stride = 2, .padding = 1 });
+	return net->has_small_stem ? x
+				   : ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 3, .stride = 2, .padding = 1 });
+}
+
+static ls_status build(ls_graph *g, const ls_model_options *o, resnet net)
+{
+	net.graph = g;
+	ls_value x = stem(&net, ls_input(g, o->channels, o->height, o->width));
 	for (int s = 0; s < 4; s++)
 		x = stage(&net, x, s);
 	x = ls_dropout(g, ls_global_avg_pool(g, x), (ls_dropout_options){ .p = o->dropout });
@@ -90,6 +99,11 @@ static ls_status build(ls_graph *g, const ls_model_options *o, resnet net)
 ls_status ls_model_resnet18(ls_graph *graph, const ls_model_options *options)
 {
 	return build(graph, options, (resnet){ .expansion = 1, .blocks = { 2, 2, 2, 2 } });
+}
+
+ls_status ls_model_resnet18_cifar(ls_graph *graph, const ls_model_options *options)
+{
+	return build(graph, options, (resnet){ .expansion = 1, .blocks = { 2, 2, 2, 2 }, .has_small_stem = 1 });
 }
 
 ls_status ls_model_resnet34(ls_graph *graph, const ls_model_options *options)

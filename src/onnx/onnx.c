@@ -78,7 +78,7 @@ static void add_inputs(ls_pb *out, const ls_graph *graph)
 	add_value(out, GRAPH_INPUT, "attention_mask", TYPE_INT64, tokens, 2);
 	if (has_segments(graph))
 		add_value(out, GRAPH_INPUT, "token_type_ids", TYPE_INT64, tokens, 2);
-	if (graph->masked_max > 0)
+	if (graph->masked_max > 0 && !graph->predicts_next)
 		add_value(out, GRAPH_INPUT, "masked_positions", TYPE_INT64, masked, 2);
 }
 
@@ -87,7 +87,9 @@ static void add_output(ls_onnx *to, ls_pb *out, int value, const char *name)
 {
 	const ls_tensor *t = &to->graph->values[value];
 	const dimension rows[] = { { 0, "batch" }, { t->channels, NULL } };
-	const dimension seq[] = { { 0, "batch" }, { 0, "masked" }, { t->channels, NULL } };
+	const dimension seq[] = { { 0, "batch" },
+				  { 0, to->graph->predicts_next ? "tokens" : "masked" },
+				  { t->channels, NULL } };
 	ls_onnx_form form;
 	const char *y = ls_onnx_read_rows(to, value, &form);
 	ls_pb node = { 0 };

@@ -116,6 +116,19 @@ static void concat(ls_onnx *to, const ls_node *node)
 				 attributes));
 }
 
+static void slice(ls_onnx *to, const ls_node *node)
+{
+	const ls_slice_options *o = node->attributes;
+	ls_onnx_form form = ls_onnx_form_of(to, node->inputs[0]);
+	const int64_t first = o->first, end = o->first + o->channels, axis = form == LS_ONNX_SEQ ? 2 : 1;
+
+	finish_like(to, node,
+		    ls_onnx_node(to, "Slice",
+				 INPUTS(bare_input(to, node), ls_onnx_integers(to, &first, 1),
+					ls_onnx_integers(to, &end, 1), ls_onnx_integers(to, &axis, 1)),
+				 NULL));
+}
+
 static void identity(ls_onnx *to, const ls_node *node)
 {
 	finish_like(to, node, bare_input(to, node));
@@ -147,9 +160,16 @@ static void conv2d(ls_onnx *to, const ls_node *node)
 	ls_onnx_set(to, node->output, activate(to, node, x), LS_ONNX_MAPS);
 }
 
+/* The weight is (in, out), not (out, in). */
+static int is_transposed(const ls_onnx *to, const ls_node *node)
+{
+	int row = node->borrowed != LS_NONE ? node->borrowed : node->params[LS_WEIGHT];
+	return to->graph->params.rows[row].layout.is_transposed;
+}
+
 static const char *gemm(ls_onnx *to, const ls_node *node, const char *x, const char *weight)
 {
-	const ls_onnx_attribute attributes[] = { LS_ONNX_INT_OF("transB", 1), { 0 } };
+	const ls_onnx_attribute attributes[] = { LS_ONNX_INT_OF("transB", !is_transposed(to, node)), { 0 } };
 	return ls_onnx_node(to, "Gemm", INPUTS(x, weight, param(to, node, LS_BIAS)), attributes);
 }
 
@@ -174,7 +194,8 @@ static void linear(ls_onnx *to, const ls_node *node)
 	if (form == LS_ONNX_ROWS) {
 		x = gemm(to, node, x, weight);
 	} else {
-		x = ls_onnx_binary(to, "MatMul", x, ls_onnx_unary(to, "Transpose", weight));
+		x = ls_onnx_binary(to, "MatMul", x,
+				   is_transposed(to, node) ? weight : ls_onnx_unary(to, "Transpose", weight));
 		x = bias ? ls_onnx_binary(to, "Add", x, bias) : x;
 	}
 	ls_onnx_set(to, node->output, activate(to, node, x), form);
@@ -347,6 +368,24 @@ static void attention(ls_onnx *to, const ls_node *node)
 	ls_onnx_set(to, node->output, ls_onnx_binary(to, "Reshape", y, ls_onnx_integers(to, joined, 3)), LS_ONNX_SEQ);
 }
 
+/* The token for every image: the first position times 0, plus it. */
+static void class_token(ls_onnx *to, const ls_node *node)
+{
+	enum { TOKEN, TABLE };
+	const int64_t zero = 0, one = 1;
+	const ls_onnx_attribute attributes[] = { LS_ONNX_INT_OF("axis", 1), { 0 } };
+	const char *x = ls_onnx_read(to, node->inputs[0], LS_ONNX_SEQ);
+	const char *first = ls_onnx_node(
+		to, "Slice",
+		INPUTS(x, ls_onnx_integers(to, &zero, 1), ls_onnx_integers(to, &one, 1), ls_onnx_integers(to, &one, 1)),
+		NULL);
+	const char *token = ls_onnx_binary(to, "Add", ls_onnx_binary(to, "Mul", first, ls_onnx_scalar(to, 0)),
+					   param(to, node, TOKEN));
+
+	x = ls_onnx_node(to, "Concat", INPUTS(token, x), attributes);
+	ls_onnx_set(to, node->output, ls_onnx_binary(to, "Add", x, param(to, node, TABLE)), LS_ONNX_SEQ);
+}
+
 static void first_token(ls_onnx *to, const ls_node *node)
 {
 	const int64_t zero = 0;
@@ -380,9 +419,15 @@ static void mean_token(ls_onnx *to, const ls_node *node)
 	ls_onnx_set(to, node->output, x, LS_ONNX_ROWS);
 }
 
+/* A model of language predicts behind every token. */
 static void masked_positions(ls_onnx *to, const ls_node *node)
 {
 	const int64_t last = 2;
+
+	if (to->graph->predicts_next) {
+		ls_onnx_set(to, node->output, ls_onnx_read(to, node->inputs[0], LS_ONNX_SEQ), LS_ONNX_SEQ);
+		return;
+	}
 	const ls_onnx_attribute attributes[] = { LS_ONNX_INT_OF("batch_dims", 1), { 0 } };
 	const char *places = ls_onnx_binary(to, "Unsqueeze", "masked_positions", ls_onnx_integers(to, &last, 1));
 	const char *x = ls_onnx_read(to, node->inputs[0], LS_ONNX_SEQ);
@@ -412,11 +457,13 @@ static const struct {
 	{ &ls_op_add, add },
 	{ &ls_op_multiply, multiply },
 	{ &ls_op_concat, concat },
+	{ &ls_op_slice, slice },
 	{ &ls_op_dropout, identity },
 	{ &ls_op_max_pool2d, max_pool2d },
 	{ &ls_op_avg_pool2d, avg_pool2d },
 	{ &ls_op_global_avg_pool, global_avg_pool },
 	{ &ls_op_flatten, flatten },
+	{ &ls_op_class_token, class_token },
 	{ &ls_op_first_token, first_token },
 	{ &ls_op_mean_token, mean_token },
 	{ &ls_op_masked_positions, masked_positions },

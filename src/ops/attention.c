@@ -11,8 +11,10 @@
  * aux: the logarithm of each row's sum of exponentials, from which backward makes the probabilities again.
  */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/attention.h"
+#include "ops/kv_cache.h"
 #include "ops/shape.h"
 
 static ls_status shape(ls_shape *s)
@@ -92,8 +94,46 @@ static ls_attention_plan attention_of(const ls_op *op, const ls_pass *pass)
 				    .sample = pass->samples };
 }
 
+/* The keys or values of this pass behind those that are there. */
+static void keep_rows(const ls_op *op, const ls_pass *pass, const float *x, float *kept, ls_member member)
+{
+	const ls_tensor *t = op->in[0];
+	int64_t rows = ls_pass_rows(pass, t), kept_rows = pass->cache->samples * pass->cache->room, begin, end;
+
+	ls_team_range(member, rows, &begin, &end);
+	for (int64_t r = begin; r < end; r++) {
+		int32_t owner = pass->owner[r];
+		int64_t to =
+			(pass->cache_first + owner) * pass->cache->room + pass->past[owner] + r - pass->start[owner];
+		for (int64_t b = 0; b < t->blocks; b++)
+			memcpy(kept + (b * kept_rows + to) * t->panel, x + (b * rows + r) * t->panel,
+			       sizeof(float) * (size_t)t->panel);
+	}
+}
+
+static void forward_cached(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	const ls_kv_layer *layer = ls_kv_cache_layer(pass->cache, op->node);
+	const ls_tensor *t = op->in[0];
+	ls_attention_plan a = attention_of(op, pass);
+	int64_t before = pass->cache_first * pass->cache->room * t->panel; /* of the samples before this tile */
+
+	keep_rows(op, pass, op->x[1], layer->keys, member);
+	keep_rows(op, pass, op->x[2], layer->values, member);
+	ls_team_barrier(member);
+	a.past = pass->past;
+	a.key_rows = pass->cache->samples * pass->cache->room;
+	a.key_room = pass->cache->room;
+	ls_attention_forward(&a, op->x[0], layer->keys + before, layer->values + before, op->y, op->aux, op->scratch,
+			     member);
+}
+
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
+	if (pass->cache) {
+		forward_cached(op, pass, member);
+		return;
+	}
 	ls_attention_plan a = attention_of(op, pass);
 	ls_attention_forward(&a, op->x[0], op->x[1], op->x[2], op->y, op->aux, op->scratch, member);
 }

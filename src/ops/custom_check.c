@@ -270,14 +270,11 @@ static ls_status read_options(ls_operator_check_options *out, const ls_operator_
 }
 
 /* Of c->row or c->loss. */
-static ls_status check_custom(check *c, const ls_operator_check_options *options)
+static ls_status check_custom(check *c, const ls_operator_check_options *o)
 {
-	ls_operator_check_options o;
-
-	LS_TRY(read_options(&o, options));
-	c->seed = o.seed;
-	c->tolerance = o.tolerance > 0 ? o.tolerance : TOLERANCE;
-	ls_status status = c->row ? prepare_operator(c, &o) : prepare_loss(c, &o);
+	c->seed = o->seed;
+	c->tolerance = o->tolerance > 0 ? o->tolerance : TOLERANCE;
+	ls_status status = c->row ? prepare_operator(c, o) : prepare_loss(c, o);
 	if (status == LS_OK)
 		status = run(c);
 	ls_arena_release(&c->arena);
@@ -286,16 +283,20 @@ static ls_status check_custom(check *c, const ls_operator_check_options *options
 
 ls_status ls_operator_check(const ls_operator *given, const ls_operator_check_options *options)
 {
+	ls_operator_check_options o;
 	ls_operator row;
 
+	LS_TRY(read_options(&o, options));
 	LS_TRY(ls_custom_read_operator(&row, given));
-	return check_custom(&(check){ .arena = LS_ARENA_INIT, .name = row.name, .row = &row }, options);
+	return check_custom(&(check){ .arena = LS_ARENA_INIT, .name = row.name, .row = &row }, &o);
 }
 
 ls_status ls_loss_check(const ls_loss *given, const ls_operator_check_options *options)
 {
+	ls_operator_check_options o;
 	ls_loss row;
 
+	LS_TRY(read_options(&o, options));
 	LS_TRY(ls_custom_read_loss(&row, given));
-	return check_custom(&(check){ .arena = LS_ARENA_INIT, .name = row.name, .loss = &row }, options);
+	return check_custom(&(check){ .arena = LS_ARENA_INIT, .name = row.name, .loss = &row }, &o);
 }

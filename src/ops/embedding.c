@@ -68,7 +68,10 @@ static int tables_of(const ls_op *op, const ls_pass *pass, table out[TABLES])
 
 static int64_t row_of(const table *t, const ls_pass *pass, int64_t token)
 {
-	return t->rows ? t->rows[token] : token - pass->start[pass->owner[token]];
+	if (t->rows)
+		return t->rows[token];
+	int32_t owner = pass->owner[token];
+	return token - pass->start[owner] + (pass->past ? pass->past[owner] : 0);
 }
 
 static int64_t row_floats(const ls_op *op)

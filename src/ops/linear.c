@@ -1,6 +1,6 @@
 /*
  * linear.c - linear layers over rows, with a relu or a gelu behind them. The weight may be borrowed: the words of an
- * embedding.
+ * embedding. is_transposed is about files alone: in memory all weights lie alike.
  *
  *   y = x w^T + b (then relu or gelu)        x (rows, C), y (rows, O), w (O, C), b (O)
  *   dx = dy w;  dw = dy^T x;  db = sum of dy over rows
@@ -13,16 +13,21 @@
 #include "ops/shape.h"
 #include "params/panel.h"
 
-static ls_param weight_param(int in, int out, ls_weight_init init)
+static ls_param weight_param(int in, const ls_linear_options *o)
 {
-	ls_param row = {
-		.role = LS_ROLE_WEIGHT, .init = ls_param_init_of(init), .fan_in = in, .rank = 2, .shape = { out, in }
-	};
+	int out = o->out_features;
+	ls_param row = { .role = LS_ROLE_WEIGHT,
+			 .init = ls_param_init_of(o->init),
+			 .deviation = o->init_std,
+			 .fan_in = in,
+			 .rank = 2,
+			 .shape = { o->is_transposed ? in : out, o->is_transposed ? out : in } };
 	row.layout = (ls_weight_layout){ .out = out,
 					 .in = in,
 					 .taps = 1,
 					 .out_panel = ls_panel_width(out),
 					 .in_panel = ls_panel_width(in),
+					 .is_transposed = o->is_transposed,
 					 .reachable_taps = 1 };
 	return row;
 }
@@ -40,9 +45,12 @@ static ls_status shape(ls_shape *s)
 	if (ls_too_many_floats(ls_padded(in), ls_padded(o->out_features), 1))
 		return ls_fail(LS_EINVALID, "'%s': weights of %d x %d are too large: at most %d floats", s->name,
 			       o->out_features, in, LS_FLOATS_MOST);
+	if (!(o->init_std >= 0 && o->init_std < 1e6f))
+		return ls_fail(LS_EINVALID, "linear '%s': init_std %g is not a deviation", s->name,
+			       (double)o->init_std);
 	s->out = ls_tensor_like(s->in[0], o->out_features);
 	if (!s->borrowed)
-		LS_TRY(ls_shape_param(s, LS_WEIGHT, s->name, "weight", weight_param(in, o->out_features, o->init)));
+		LS_TRY(ls_shape_param(s, LS_WEIGHT, s->name, "weight", weight_param(in, o)));
 	if (!o->no_bias)
 		LS_TRY(ls_shape_param(s, LS_BIAS, s->name, "bias", ls_bias_param(o->out_features, o->init, in)));
 	return LS_OK;
@@ -134,7 +142,7 @@ const ls_op_type ls_op_linear = {
 	.name = "linear",
 	.formula = "y = x weight^T + bias, in each row",
 	LS_INPUTS(1, "x"),
-	LS_ATTRIBUTES(ls_linear_options, "out_features, no_bias, init, per_position"),
+	LS_ATTRIBUTES(ls_linear_options, "out_features, no_bias, init, per_position, is_transposed, init_std"),
 	.named = 1,
 	.fuses = LS_FUSES_RELU | LS_FUSES_GELU,
 	.adds = 1,

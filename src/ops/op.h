@@ -99,6 +99,9 @@ typedef struct ls_pass {
 	const int32_t *owner;              /* (tokens) which of the n samples a token belongs to */
 	const int32_t *token, *segment;    /* (tokens) */
 	const int32_t *masked_at, *target; /* (masked positions) rows of this tile, and ids */
+	const int32_t *past;               /* (n) tokens of each sample that are in `cache`; NULL: none is kept */
+	const struct ls_kv_cache *cache;   /* kv_cache.h; its sample cache_first is the first of this tile */
+	int64_t cache_first;
 	const int32_t *labels;
 	int64_t first_row[LS_DOMAINS]; /* rows of the micro-batch before this tile */
 	float row_weight[LS_DOMAINS];  /* of a row's loss in the step's */

@@ -28,7 +28,7 @@ static float spread_of(const ls_param *param)
 	case LS_INIT_HE_FAN_IN:
 		return sqrtf(2.0f) * bound;
 	case LS_INIT_NORMAL:
-		return 0.02f;
+		return param->deviation > 0 ? param->deviation : 0.02f;
 	case LS_INIT_HE_FAN_OUT:
 		return sqrtf(2.0f / ((float)param->layout.out * (float)param->layout.taps));
 	}

@@ -18,6 +18,8 @@ typedef struct ls_packed {
 	const int32_t *masked_at;    /* (masked positions) in rising order */
 	const int32_t *target;       /* (masked positions) the ids that stood there */
 	int64_t step_masked;         /* masked positions of the whole step, on all devices: the divisor of the mean */
+	const int32_t *past; /* (samples) tokens of each that went before and are in `cache`; NULL: none is kept */
+	const struct ls_kv_cache *cache; /* of keys and values (ops/kv_cache.h) */
 } ls_packed;
 
 #endif

@@ -6,7 +6,8 @@
  *     blocked    block (slot, kb, cb) at ((slot * out_blocks + kb) * in_blocks + cb) * in_panel * out_panel
  *     gathered   block (kb, tap)      at (kb * taps + tap) * in * out_panel, that is depth index tap * in + channel
  *
- * and element (ci, ko) of a block at ci * out_panel + ko. Positions below `count` lie at `offset`, the rest, whose
+ * and element (ci, ko) of a block at ci * out_panel + ko. A transposed weight is stored alike; its logical layout is
+ * (in, out). Positions below `count` lie at `offset`, the rest, whose
  * slots are unreachable, at `unreachable_offset`: both parts keep the order of slots, so one subtraction separates
  * them.
  */
@@ -61,6 +62,7 @@ static void check(const ls_param *param)
 	const ls_weight_layout *l = &param->layout;
 	assert(l->out > 0 && l->in > 0 && l->taps > 0 && l->out_panel > 0 && l->in_panel > 0);
 	assert(!l->gathered || (l->in_panel == l->in * l->taps && !l->slot));
+	assert(!l->is_transposed || (l->taps == 1 && !l->gathered));
 	assert(!l->slot || (l->reachable_taps >= 0 && l->reachable_taps <= l->taps));
 	assert(ls_param_elements(param) == (size_t)l->out * (size_t)l->in * (size_t)l->taps);
 	(void)l, (void)param;
@@ -133,9 +135,16 @@ size_t ls_param_elements(const ls_param *param)
 	return elements;
 }
 
+static int out_blocks(const ls_weight_layout *l)
+{
+	return (int)blocks_of(l->out, l->out_panel);
+}
+
 int ls_param_panels(const ls_param *param)
 {
-	return param->role == LS_ROLE_COUNTER ? 0 : (int)blocks_of(param->layout.out, param->layout.out_panel);
+	if (param->role == LS_ROLE_COUNTER)
+		return 0;
+	return param->layout.is_transposed ? 1 : out_blocks(&param->layout);
 }
 
 static int panel_outputs(const ls_weight_layout *l, int panel)
@@ -152,6 +161,8 @@ size_t ls_param_panel_first(const ls_param *param, int panel)
 size_t ls_param_panel_elements(const ls_param *param, int panel)
 {
 	const ls_weight_layout *l = &param->layout;
+	if (l->is_transposed)
+		return ls_param_elements(param);
 	return (size_t)panel_outputs(l, panel) * (size_t)l->in * (size_t)l->taps;
 }
 
@@ -187,13 +198,19 @@ static block block_make(const ls_param *param, ls_store_kind kind, int tap, int 
 {
 	const ls_weight_layout *l = &param->layout;
 	int begin = cb * block_inputs(l);
-	return (block){ .offset = block_offset(param, kind, tap, kb, cb),
-			.row = (size_t)l->in * (size_t)l->taps,
-			.column = (size_t)l->taps,
-			.first = (size_t)begin * (size_t)l->taps + (size_t)tap,
-			.inputs = smaller(block_inputs(l), l->in - begin),
-			.outputs = panel_outputs(l, kb),
-			.width = l->out_panel };
+	block b = { .offset = block_offset(param, kind, tap, kb, cb),
+		    .row = (size_t)l->in * (size_t)l->taps,
+		    .column = (size_t)l->taps,
+		    .first = (size_t)begin * (size_t)l->taps + (size_t)tap,
+		    .inputs = smaller(block_inputs(l), l->in - begin),
+		    .outputs = panel_outputs(l, kb),
+		    .width = l->out_panel };
+	if (l->is_transposed) {
+		b.row = 1;
+		b.column = (size_t)l->out;
+		b.first = (size_t)begin * (size_t)l->out + (size_t)kb * (size_t)l->out_panel;
+	}
+	return b;
 }
 
 static void block_export(const block *b, const float *restrict from, float *restrict rows)
@@ -219,13 +236,13 @@ static void block_import(const block *b, const float *restrict rows, float *rest
 				rows[(size_t)ko * b->row + (size_t)ci * b->column];
 }
 
-void ls_param_panel_export(const ls_param *param, ls_store_kind kind, int panel, const float *store, float *rows)
+static void blocks_export(const ls_param *param, ls_store_kind kind, int kb, const float *store, float *rows)
 {
 	const ls_weight_layout *l = &param->layout;
 	int in_blocks = (int)blocks_of(l->in, block_inputs(l));
 	for (int cb = 0; cb < in_blocks; cb++)
 		for (int tap = 0; tap < l->taps; tap++) {
-			block b = block_make(param, kind, tap, panel, cb);
+			block b = block_make(param, kind, tap, kb, cb);
 			if (b.offset == SIZE_MAX)
 				block_clear(&b, rows + b.first);
 			else
@@ -233,16 +250,34 @@ void ls_param_panel_export(const ls_param *param, ls_store_kind kind, int panel,
 		}
 }
 
-void ls_param_panel_import(const ls_param *param, ls_store_kind kind, int panel, const float *rows, float *store)
+static void blocks_import(const ls_param *param, ls_store_kind kind, int kb, const float *rows, float *store)
 {
 	const ls_weight_layout *l = &param->layout;
 	int in_blocks = (int)blocks_of(l->in, block_inputs(l));
 	for (int cb = 0; cb < in_blocks; cb++)
 		for (int tap = 0; tap < l->taps; tap++) {
-			block b = block_make(param, kind, tap, panel, cb);
+			block b = block_make(param, kind, tap, kb, cb);
 			if (b.offset != SIZE_MAX)
 				block_import(&b, rows + b.first, store + b.offset);
 		}
+}
+
+/* Out-blocks of a panel: one, or all of a transposed weight. */
+static int panel_end(const ls_param *param, int panel)
+{
+	return param->layout.is_transposed ? out_blocks(&param->layout) : panel + 1;
+}
+
+void ls_param_panel_export(const ls_param *param, ls_store_kind kind, int panel, const float *store, float *rows)
+{
+	for (int kb = panel; kb < panel_end(param, panel); kb++)
+		blocks_export(param, kind, kb, store, rows);
+}
+
+void ls_param_panel_import(const ls_param *param, ls_store_kind kind, int panel, const float *rows, float *store)
+{
+	for (int kb = panel; kb < panel_end(param, panel); kb++)
+		blocks_import(param, kind, kb, rows, store);
 }
 
 void ls_param_export(const ls_param *param, ls_store_kind kind, const float *store, float *logical)

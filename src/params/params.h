@@ -36,7 +36,7 @@ typedef enum ls_param_init {
 	LS_INIT_UNIFORM_FAN_IN, /* U(-b, b), b = 1/sqrt(fan_in): PyTorch's default for conv and linear, bias too */
 	LS_INIT_HE_FAN_OUT,     /* N(0, sqrt(2 / fan_out)): torchvision's ResNet convolutions */
 	LS_INIT_HE_FAN_IN,      /* N(0, sqrt(2 / fan_in)) */
-	LS_INIT_NORMAL          /* N(0, 0.02): BERT's, whatever the layer */
+	LS_INIT_NORMAL          /* N(0, deviation): BERT's and GPT's, whatever the layer */
 } ls_param_init;
 
 /* Logical (out, in, taps), stored in blocks. A vector is in = taps = 1. A table of rows, as an embedding, is out_panel
@@ -45,6 +45,7 @@ typedef struct ls_weight_layout {
 	int out, in, taps;
 	int out_panel, in_panel; /* gathered: in_panel = in * taps, depth index = tap * in + channel */
 	int gathered;
+	int is_transposed;   /* logical is (in, out): a linear layer as GPT-2's files have it; taps is 1 */
 	int reachable_taps;  /* slots [0, reachable_taps) are reachable */
 	const int16_t *slot; /* (taps) tap -> slot; NULL means identity, all reachable */
 } ls_weight_layout;
@@ -53,7 +54,8 @@ typedef struct ls_param {
 	const char *name; /* "layer1.0.conv1.weight" */
 	ls_param_role role;
 	ls_param_init init;
-	int fan_in; /* of the layer (a bias uses its layer's) */
+	float deviation; /* of LS_INIT_NORMAL; 0: 0.02 */
+	int fan_in;      /* of the layer (a bias uses its layer's) */
 	int rank;
 	int64_t shape[4]; /* as PyTorch has it; rank 0 for a counter */
 	ls_weight_layout layout;

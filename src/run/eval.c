@@ -189,6 +189,19 @@ static ls_status check_result(const evaluation *e, const ls_eval_result *r)
 		       e->trained.weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
 }
 
+/* A model of language has logits for every token, and its classes are its vocabulary. */
+static ls_status check_classes(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+
+	if (!e->trained.graph->predicts_next || (!o->logits && !o->counts && !o->metrics))
+		return LS_OK;
+	return ls_fail(LS_EUNSUPPORTED, "options.%s is for models that classify, and this one predicts the next token",
+		       o->logits    ? "logits"
+		       : o->metrics ? "metrics"
+				    : "counts");
+}
+
 /* Logits are written, counted, or both. */
 static void take_logits(void *context, const ls_microbatch *microbatch, const float *logits)
 {
@@ -231,6 +244,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(check_data(e));
 	warn_of_idle_options(e);
 	LS_TRY(ls_trained_load(&e->trained, ls_dataset_describe(e->set)));
+	LS_TRY(check_classes(e));
 	LS_TRY(make_evaluator(e));
 	if (o->logits)
 		LS_TRY(ls_logits_new(&e->logits, e->trained.graph, e->set));

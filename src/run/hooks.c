@@ -78,7 +78,7 @@ void ls_hooks_step(ls_hooks *h, const ls_setup *s, const ls_ckpt_progress *posit
 				     .epoch = (int64_t)position->epoch,
 				     .samples = r->samples,
 				     .loss = r->loss / samples,
-				     .accuracy = (double)r->correct / samples,
+				     .accuracy = (double)r->correct / (double)r->answers,
 				     .lr = ls_schedule_rate(&s->trainer->options.schedule, r->step),
 				     .gradient_norm = r->gradient_norm,
 				     .seconds = seconds };
@@ -96,7 +96,7 @@ void ls_hooks_epoch(ls_hooks *h, const ls_setup *s, const ls_ckpt_progress *posi
 							   s->steps_per_epoch),
 				       .step = (int64_t)position->step,
 				       .loss = position->loss_sum / samples,
-				       .accuracy = (double)position->correct / samples,
+				       .accuracy = (double)position->correct / ls_setup_answers(s, samples),
 				       .seconds = seconds,
 				       .is_tested = test != NULL,
 				       .test_loss = test ? test->loss : NAN,

@@ -40,6 +40,12 @@ static ls_status check_name(const ls_train_options *o)
 		       model->is_text ? "babble or sst5" : "mnist or glyphs");
 }
 
+int ls_train_predicts_next(const ls_train_options *o)
+{
+	const ls_model_row *row = !o->graph && o->model ? ls_model_row_of(o->model) : NULL;
+	return o->graph ? o->graph->predicts_next : row && row->predicts_next;
+}
+
 ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const ls_data_wanted *wanted)
 {
 	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
@@ -58,6 +64,7 @@ ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const 
 	d.replace_invalid = o->replace_invalid;
 	d.image_size = o->image_size;
 	d.cache = o->cache;
+	d.next_token = ls_train_predicts_next(o);
 	return ls_dataset_open(out, &d);
 }
 

@@ -310,6 +310,7 @@ ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 				 .tokens_max = graph->tokens_max,
 				 .vocabulary = ls_graph_vocabulary(graph),
 				 .outputs = graph->values[graph->logits].channels,
+				 .predicts_next = graph->predicts_next,
 				 .parameters = graph->params.trainable };
 
 	LS_TRY(ls_params_fingerprint(&graph->params, t->params, t->buffers, &facts.fingerprint));

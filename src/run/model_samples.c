@@ -30,9 +30,11 @@ static ls_status open_tokenizer(ls_model *model)
 
 	if (model->trained.graph->tokens_max == 0 || model->vocabulary == 0)
 		return LS_OK;
-	ls_dataset_options how = {
-		.split = LS_SPLIT_TEST, .vocab = s->vocab, .cased = s->cased, .replace_invalid = s->replace_invalid
-	};
+	ls_dataset_options how = { .split = LS_SPLIT_TEST,
+				   .vocab = s->vocab,
+				   .cased = s->cased,
+				   .replace_invalid = s->replace_invalid,
+				   .next_token = model->trained.graph->predicts_next };
 	if (!how.vocab) {
 		LS_TRY(ls_vocabulary_beside(beside, sizeof(beside), s));
 		how.vocab = beside;
@@ -242,7 +244,7 @@ static ls_status check_text(const ls_model *model)
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	if (model->trained.graph->tokens_max == 0)
 		return ls_fail(LS_EMISMATCH, "the model takes images, not text");
-	if (!model->tokenizer.wordpiece)
+	if (!model->tokenizer.wordpiece && !model->tokenizer.bpe)
 		return ls_fail(
 			LS_EMISMATCH,
 			"the model was trained on generated text, which has no vocabulary: it takes no other text");
@@ -266,13 +268,44 @@ static void frame(const ls_model *model, const ls_tokens *found, ls_text_sample 
 		*cut = (int)(found->count - (size_t)count);
 }
 
+/* What a model of language goes on from: the end of a text that is too long. A text without a token begins with the end of
+ * another. */
+static ls_status take_end(const ls_model *model, const ls_tokens *found, ls_text_sample *out, int *cut)
+{
+	int most = model->trained.graph->tokens_max, count = found->count < (size_t)most ? (int)found->count : most;
+	int32_t end = ls_bpe_end(model->tokenizer.bpe);
+
+	if (count == 0 && end < 0)
+		return ls_fail(LS_EINVALID, "a text without a token: the vocabulary has nothing to begin one with");
+	if (count == 0)
+		out->tokens[0] = end;
+	else
+		memcpy(out->tokens, found->ids + found->count - (size_t)count, (size_t)count * sizeof(*out->tokens));
+	out->length = count > 0 ? count : 1;
+	out->masked = 0;
+	if (out->segments)
+		memset(out->segments, 0, (size_t)out->length * sizeof(*out->segments));
+	if (cut)
+		*cut = (int)(found->count - (size_t)count);
+	return LS_OK;
+}
+
+static ls_status tokenize(const ls_model *model, const char *text, size_t bytes, ls_tokens *found)
+{
+	const ls_tokenizer *t = &model->tokenizer;
+	return t->bpe ? ls_bpe_encode(t->bpe, text, bytes, found)
+		      : ls_wordpiece_encode(t->wordpiece, text, bytes, found);
+}
+
 ls_status ls_model_tokenize(const ls_model *model, const char *text, size_t bytes, ls_text_sample *out, int *cut)
 {
 	ls_tokens found = { 0 };
 
 	LS_TRY(check_text(model));
-	ls_status status = ls_wordpiece_encode(model->tokenizer.wordpiece, text, bytes, &found);
-	if (status == LS_OK)
+	ls_status status = tokenize(model, text, bytes, &found);
+	if (status == LS_OK && model->tokenizer.bpe)
+		status = take_end(model, &found, out, cut);
+	else if (status == LS_OK)
 		frame(model, &found, out, cut);
 	ls_tokens_free(&found);
 	return status;

@@ -171,6 +171,9 @@ static ls_status prepare(prediction *p, FILE *to)
 {
 	LS_TRY(check(p->options));
 	LS_TRY(ls_model_describe(p->model, &p->facts));
+	if (p->facts.predicts_next)
+		return ls_fail(LS_EUNSUPPORTED,
+			       "the model predicts the next token, not a class: `lockstep generate` uses it");
 	p->values = (size_t)p->facts.channels * (size_t)p->facts.height * (size_t)p->facts.width;
 	p->batch = choose_batch(p);
 	LS_TRY(take_memory(p));

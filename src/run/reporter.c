@@ -129,10 +129,15 @@ static void log_rate(const ls_reporter *w, uint64_t step, uint64_t since, const 
 	char text[128] = "";
 	int used = 0;
 
-	if (r->tokens > 0)
+	int is_language = w->setup->graph->predicts_next;
+
+	if (is_language)
+		snprintf(text, sizeof(text), ", %.0f tokens/sec, accuracy %.3f", ls_rate_mean_since(&w->tokens, since),
+			 (double)r->correct / (double)r->answers);
+	else if (r->tokens > 0)
 		used = snprintf(text, sizeof(text), ", %.0f tokens/sec (padded: %.0f)",
 				ls_rate_mean_since(&w->tokens, since), rate * longest);
-	if (r->masked > 0)
+	if (r->masked > 0 && !is_language)
 		snprintf(text + used, sizeof(text) - (size_t)used, ", masked loss %.3f accuracy %.3f",
 			 r->token_loss / (double)r->masked, (double)r->token_correct / (double)r->masked);
 	ls_log_line("Step%llu: %.2f data/sec, loss %.4f%s", (unsigned long long)step, rate,
@@ -164,23 +169,31 @@ ls_status ls_reporter_epoch(ls_reporter *w, const ls_ckpt_progress *at)
 
 	w->epoch_s = ls_clock_seconds() - w->epoch_start;
 	ls_metric train[] = { { "loss", at->loss_sum / samples },
-			      { "accuracy", (double)at->correct / samples },
+			      { "accuracy", (double)at->correct / ls_setup_answers(w->setup, samples) },
 			      { "seconds", w->epoch_s },
 			      { "epoch", (double)at->epoch } };
 	return ls_metrics_record(w->metrics, "epoch", at->step, train, 4);
 }
 
+static const char *accuracy_name(const ls_eval_result *test)
+{
+	return test->perplexity > 0 ? "next-token" : test->masked > 0 ? "next-sentence" : "test";
+}
+
 /* "test time 0.72 sec, test accuracy: 0.8502". In pretraining the labels are next sentences: "test time 0.72 sec, masked
- * loss 5.1, masked accuracy 0.1, next-sentence accuracy: 0.52". */
+ * loss 5.1, masked accuracy 0.1, next-sentence accuracy: 0.52". Of models of language: "test time 0.72 sec, loss 3.2110,
+ * perplexity 24.80, next-token accuracy: 0.3521". */
 static void describe_test(char *out, size_t size, const ls_eval_result *test)
 {
 	int used = snprintf(out, size, "test time %.2f sec, ", test->seconds);
 
-	if (test->masked > 0)
+	if (test->perplexity > 0)
+		used += snprintf(out + used, size - (size_t)used, "loss %.4f, perplexity %.2f, ", test->loss,
+				 test->perplexity);
+	else if (test->masked > 0)
 		used += snprintf(out + used, size - (size_t)used, "masked loss %.4f, masked accuracy %.4f, ",
 				 test->token_loss, test->token_accuracy);
-	snprintf(out + used, size - (size_t)used, "%s accuracy: %.4f", test->masked > 0 ? "next-sentence" : "test",
-		 test->accuracy);
+	snprintf(out + used, size - (size_t)used, "%s accuracy: %.4f", accuracy_name(test), test->accuracy);
 }
 
 void ls_reporter_epoch_line(ls_reporter *w, uint64_t epoch, const ls_eval_result *test)
@@ -234,11 +247,13 @@ ls_status ls_reporter_test(ls_reporter *w, uint64_t step, uint64_t epoch, const 
 			       { "seconds", test->seconds },
 			       { "epoch", (double)epoch },
 			       { "token_loss", test->token_loss },
-			       { "token_accuracy", test->token_accuracy } };
+			       { "token_accuracy", test->token_accuracy },
+			       { "perplexity", test->perplexity } };
+	size_t count = test->perplexity > 0 ? 7 : test->masked > 0 ? 6 : 4;
 
 	if (w->has_test && step == w->first_step)
 		return LS_OK;
-	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, test->masked > 0 ? 6 : 4));
+	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, count));
 	return ls_metrics_flush(w->metrics);
 }
 

@@ -108,12 +108,12 @@ static ls_status open_data(ls_setup *s)
 	return hash_data(s);
 }
 
-/* Data that have but one label can be listed and looked at; there is nothing to learn from them. */
+/* Data that have but one label can be listed and looked at; there is nothing to learn from them, but to predict tokens. */
 static ls_status check_classes(const ls_dataset *set)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
 
-	if (info->classes >= 2)
+	if (info->classes >= 2 || info->masked_max > 0)
 		return LS_OK;
 	return ls_fail(LS_EFORMAT, "%s: all its labels are 0; training needs samples of at least two classes (0 and 1)",
 		       set->label_file ? set->label_file : info->name);

@@ -16,7 +16,10 @@ static void describe_samples(char *out, size_t size, const ls_dataset *set)
 
 	if (n)
 		ls_normalisation_show(n, constants, sizeof(constants));
-	if (info->tokens_max > 0)
+	if (info->tokens_max > 0 && info->classes == 1)
+		snprintf(out, size, "%d token%s, vocabulary of %d", info->tokens_max,
+			 ls_plural((uint64_t)info->tokens_max, "s"), info->vocabulary);
+	else if (info->tokens_max > 0)
 		snprintf(out, size, "at most %d token%s, %d class%s, vocabulary of %d", info->tokens_max,
 			 ls_plural((uint64_t)info->tokens_max, "s"), info->classes,
 			 ls_plural((uint64_t)info->classes, "es"), info->vocabulary);

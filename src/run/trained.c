@@ -7,10 +7,10 @@
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "data/text_input.h"
 #include "run/model.h"
 #include "run/normalisation.h"
 #include "run/vocabulary.h"
-#include "tokenizer/vocab.h"
 #include "trainer/evaluate.h"
 
 #define TOKENS_DEFAULT 128 /* of text whose data is not there to be measured */
@@ -124,14 +124,8 @@ static int takes_text(const ls_trained *t)
 /* Of text without its data: that of the vocabulary. */
 static ls_status shape_of_vocabulary(const ls_trained *t, ls_dataset_info *out)
 {
-	ls_vocab *vocab = NULL;
-
-	LS_TRY(ls_vocab_load(&vocab, t->settings.vocab));
 	out->tokens_max = t->settings.seq_len > 0 ? (int)t->settings.seq_len : TOKENS_DEFAULT;
-	out->vocabulary = (int)ls_vocab_size(vocab);
-	out->vocabulary_hash = ls_vocab_hash(vocab);
-	ls_vocab_free(vocab);
-	return LS_OK;
+	return ls_vocabulary_describe(t->settings.vocab, &out->vocabulary, &out->vocabulary_hash);
 }
 
 /* A trained model is used where its data is not: then the vocabulary, or the options, say what it takes. */

@@ -39,7 +39,7 @@ static ls_trainer_report report_of(const ls_trainer *t, const ls_node_trainer_re
 				    .samples = r->samples,
 				    .loss = r->loss / samples,
 				    .correct = r->correct,
-				    .accuracy = (double)r->correct / samples,
+				    .accuracy = r->answers > 0 ? (double)r->correct / (double)r->answers : 0,
 				    .tokens = r->tokens,
 				    .masked = r->masked,
 				    .token_loss = r->token_loss / masked,
@@ -234,12 +234,18 @@ static void add(ls_trainer_report *sum, const ls_trainer_report *r)
 	*sum = s;
 }
 
-static void divide(ls_trainer_report *sum)
+/* Predictions that `correct` is of. */
+static int64_t answers_of(const ls_trainer *t, const ls_trainer_report *r)
+{
+	return t->node->graph->predicts_next ? r->masked : r->samples;
+}
+
+static void divide(const ls_trainer *t, ls_trainer_report *sum)
 {
 	double samples = (double)sum->samples, masked = sum->masked > 0 ? (double)sum->masked : 1;
 
 	sum->loss /= samples;
-	sum->accuracy = (double)sum->correct / samples;
+	sum->accuracy = (double)sum->correct / (double)(answers_of(t, sum) > 0 ? answers_of(t, sum) : 1);
 	sum->token_loss /= masked;
 	sum->token_accuracy /= masked;
 }
@@ -312,7 +318,7 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 	t->reads_dataset = 0;
 	ls_batches_close(&t->batches);
 	LS_TRY(status);
-	divide(&sum);
+	divide(t, &sum);
 	if (report)
 		*report = sum;
 	return LS_OK;

@@ -8,7 +8,9 @@
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
 #include "data/readers/image_list.h"
+#include "run/model.h"
 #include "run/weights.h"
+#include "tokenizer/bpe.h"
 #include "tokenizer/vocab.h"
 
 #define COPY "vocab.txt"
@@ -20,13 +22,30 @@ ls_status ls_vocabulary_beside(char *out, size_t size, const ls_train_options *o
 		LS_TRY(ls_data_directory(directory, sizeof(directory), o->data_dir, o->data));
 	else
 		LS_TRY(ls_corpus_home(directory, sizeof(directory), o->data));
-	return ls_path_join(out, size, directory, COPY);
+	if (!ls_train_predicts_next(o))
+		return ls_path_join(out, size, directory, COPY);
+	LS_TRY(ls_path_join(out, size, directory, LS_BPE_VOCAB));
+	if (!ls_path_exists(out))
+		snprintf(out, size, LS_BPE_BYTES);
+	return LS_OK;
+}
+
+static ls_status copy_bpe_if_same(const char *from, uint64_t hash, const char *run, int *copied)
+{
+	ls_bpe *bpe = NULL;
+	LS_TRY(ls_bpe_load(&bpe, from));
+	*copied = ls_bpe_hash(bpe) == hash;
+	ls_status status = *copied ? ls_bpe_save(bpe, run) : LS_OK;
+	ls_bpe_free(bpe);
+	return status;
 }
 
 /* Another file may be there by now: compare the hash. */
-static ls_status copy_if_same(const char *from, uint64_t hash, const char *to, int *copied)
+static ls_status copy_if_same(const char *from, uint64_t hash, const char *run, const char *to, int *copied)
 {
 	ls_vocab *vocab = NULL;
+	if (ls_bpe_is(from))
+		return copy_bpe_if_same(from, hash, run, copied);
 	LS_TRY(ls_vocab_load(&vocab, from));
 	*copied = ls_vocab_hash(vocab) == hash;
 	ls_status status = *copied ? ls_vocab_save(vocab, to) : LS_OK;
@@ -39,15 +58,15 @@ ls_status ls_vocabulary_keep(const ls_train_options *o, uint64_t hash)
 	char from[4096] = "", to[4096];
 	int copied = 0;
 
-	LS_TRY(ls_path_join(to, sizeof(to), o->run, COPY));
+	LS_TRY(ls_path_join(to, sizeof(to), o->run, ls_train_predicts_next(o) ? LS_BPE_VOCAB : COPY));
 	if (hash == 0 || ls_path_exists(to))
 		return LS_OK;
 	if (o->vocab)
 		snprintf(from, sizeof(from), "%s", o->vocab);
 	else if (!o->train_set)
 		LS_TRY(ls_vocabulary_beside(from, sizeof(from), o));
-	if (from[0] != '\0' && ls_path_exists(from))
-		LS_TRY(copy_if_same(from, hash, to, &copied));
+	if (from[0] != '\0' && (ls_path_exists(from) || ls_bpe_is(from)))
+		LS_TRY(copy_if_same(from, hash, o->run, to, &copied));
 	if (!copied)
 		ls_log_warning("the vocabulary is not copied to %s: no file with xxh64 %016llx was found%s%s", to,
 			       (unsigned long long)hash, from[0] != '\0' ? " at " : "", from);
@@ -56,8 +75,12 @@ ls_status ls_vocabulary_keep(const ls_train_options *o, uint64_t hash)
 
 void ls_vocabulary_find(char *out, size_t size, const char *run)
 {
-	if (run[0] == '\0' || ls_path_join(out, size, run, COPY) != LS_OK || !ls_path_exists(out))
-		out[0] = '\0';
+	static const char *const names[] = { COPY, LS_BPE_VOCAB };
+
+	for (size_t i = 0; run[0] != '\0' && i < sizeof(names) / sizeof(names[0]); i++)
+		if (ls_path_join(out, size, run, names[i]) == LS_OK && ls_path_exists(out))
+			return;
+	out[0] = '\0';
 }
 
 /* Text that is generated has words of its own. */

@@ -471,12 +471,14 @@ ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *bu
 		masked += (double)e->sums[i].masked;
 	}
 	double each = masked > 0 ? masked : 1;
+	int is_language = e->options.graph->predicts_next;
 	*out = (ls_eval_result){ .samples = samples,
 				 .loss = loss / (double)samples + token_loss / each,
 				 .masked = (uint64_t)masked,
 				 .token_loss = token_loss / each,
 				 .token_accuracy = token_correct / each,
-				 .accuracy = correct / (double)samples,
+				 .accuracy = is_language ? token_correct / each : correct / (double)samples,
+				 .perplexity = is_language ? exp(token_loss / each) : 0,
 				 .seconds = ls_clock_seconds() - start };
 	return LS_OK;
 }

@@ -15,6 +15,7 @@ _Static_assert(LARGEST == 1 << (SIZES - 1) && SIZES <= LS_SIZES_MAX,
 /* What one driver packs text into. */
 typedef struct packed {
 	int32_t *start;           /* (LARGEST + 1) */
+	int32_t *last;            /* (LARGEST) where the last token of each sample lies */
 	int32_t *token, *segment; /* (LARGEST * longest) */
 } packed;
 
@@ -29,6 +30,7 @@ struct ls_predictor {
 	driver *driver; /* (devices) */
 	/* what the loss, which nobody reads, is computed with */
 	int32_t none[LARGEST + 1];
+	int32_t each[LARGEST + 1]; /* 0, 1, ...: a model of language predicts behind the last token of each sample */
 	uint64_t samples[LARGEST];
 };
 
@@ -39,9 +41,10 @@ static ls_status make_text(packed *text, int longest)
 	size_t tokens = LARGEST * (size_t)longest;
 
 	text->start = calloc(LARGEST + 1, sizeof(*text->start));
+	text->last = calloc(LARGEST, sizeof(*text->last));
 	text->token = calloc(tokens, sizeof(*text->token));
 	text->segment = calloc(tokens, sizeof(*text->segment));
-	if (text->start && text->token && text->segment)
+	if (text->start && text->last && text->token && text->segment)
 		return LS_OK;
 	return ls_fail(LS_EMEMORY, "no memory for %d samples of %d tokens", LARGEST, longest);
 }
@@ -52,6 +55,8 @@ static ls_status make(ls_predictor *p, const ls_predictor_options *o)
 	ls_load_options load = { .inference = 1 };
 
 	p->options = *o;
+	for (int i = 0; i <= LARGEST; i++)
+		p->each[i] = i;
 	for (int i = 0; i < SIZES; i++)
 		load.sizes[i] = LARGEST >> i;
 	p->driver = calloc((size_t)o->devices, sizeof(*p->driver));
@@ -85,6 +90,7 @@ void ls_predictor_free(ls_predictor *p)
 	for (int i = 0; p->driver && i < p->options.devices; i++) {
 		ls_executor_free(p->driver[i].executor);
 		free(p->driver[i].text.start);
+		free(p->driver[i].text.last);
 		free(p->driver[i].text.token);
 		free(p->driver[i].text.segment);
 	}
@@ -147,6 +153,7 @@ static void pack(packed *to, const ls_text_sample *samples, int64_t count)
 		else
 			memset(to->segment + at, 0, bytes);
 		at += samples[i].length;
+		to->last[i] = at - 1;
 	}
 	to->start[count] = at;
 }
@@ -162,9 +169,11 @@ static void drive(void *context, int device)
 
 	while ((count = samples_of(j->count, atomic_fetch_add(&j->next, 1), &first)) > 0) {
 		ls_packed text = { .start = d->text.start,
-				   .masked_start = p->none,
+				   .masked_start = p->options.graph->predicts_next ? p->each : p->none,
 				   .token = d->text.token,
-				   .segment = d->text.segment };
+				   .segment = d->text.segment,
+				   .masked_at = d->text.last,
+				   .target = p->none };
 		ls_exec_microbatch microbatch = { .count = count, .labels = p->none, .samples = p->samples };
 		if (j->samples) {
 			pack(&d->text, j->samples + first, count);

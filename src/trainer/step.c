@@ -322,22 +322,26 @@ ls_status ls_node_trainer_step(ls_node_trainer *t, const ls_node_trainer_assignm
 ls_status ls_node_trainer_report_of(ls_node_trainer *t, uint64_t step, ls_node_trainer_report *out)
 {
 	const ls_step_record *r = ls_node_trainer_record_of(t, step);
+	int is_language = t->graph->predicts_next;
 
 	LS_TRY(complete(t, step));
-	*out = (ls_node_trainer_report){ .step = step,
-					 .loss = r->stats[LS_STAT_LOSS],
-					 .correct = ls_count_get(r->stats + LS_STAT_CORRECT),
-					 .samples = ls_count_get(r->stats + LS_STAT_SAMPLES),
-					 .stops = r->stats[LS_STAT_STOPS] > 0,
-					 .tokens = ls_count_get(r->stats + LS_STAT_TOKENS),
-					 .masked = ls_count_get(r->stats + LS_STAT_MASKED),
-					 .token_loss = (double)r->stats[LS_STAT_TOKEN_LOSS],
-					 .token_correct = ls_count_get(r->stats + LS_STAT_TOKEN_CORRECT),
-					 .gradient_norm = r->gradient_norm,
-					 .exposed_s = r->exposed_s,
-					 .wait_s = r->wait_s,
-					 .node_s = r->node_s,
-					 .microbatches = r->microbatches };
+	*out = (ls_node_trainer_report){
+		.step = step,
+		.loss = r->stats[LS_STAT_LOSS],
+		.correct = ls_count_get(r->stats + (is_language ? LS_STAT_TOKEN_CORRECT : LS_STAT_CORRECT)),
+		.samples = ls_count_get(r->stats + LS_STAT_SAMPLES),
+		.answers = ls_count_get(r->stats + (is_language ? LS_STAT_MASKED : LS_STAT_SAMPLES)),
+		.stops = r->stats[LS_STAT_STOPS] > 0,
+		.tokens = ls_count_get(r->stats + LS_STAT_TOKENS),
+		.masked = ls_count_get(r->stats + LS_STAT_MASKED),
+		.token_loss = (double)r->stats[LS_STAT_TOKEN_LOSS],
+		.token_correct = ls_count_get(r->stats + LS_STAT_TOKEN_CORRECT),
+		.gradient_norm = r->gradient_norm,
+		.exposed_s = r->exposed_s,
+		.wait_s = r->wait_s,
+		.node_s = r->node_s,
+		.microbatches = r->microbatches
+	};
 	return LS_OK;
 }
 

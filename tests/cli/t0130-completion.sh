@@ -16,7 +16,7 @@ offers() { # WORDS...: what is offered for the last one
 	echo "${COMPREPLY[@]}"
 }
 
-is "commands" "$(offers "")" "train eval predict serve export data models bench plan probe report slurm --help --version"
+is "commands" "$(offers "")" "train eval predict generate serve export data models bench plan probe report slurm --help --version"
 is "the beginning of a command" "$(offers tr)" "train"
 is "commands of data" "$(offers data "")" "list get make info"
 is "an option" "$(offers train --lr-step)" "--lr-step-every --lr-step-factor"

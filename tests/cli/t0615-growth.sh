@@ -99,6 +99,11 @@ static void own_loop(void)
 	files.inputs = inputs;
 	files.input_count = 1;
 	show("predict", ls_predict(model, &files, NULL));
+	ls_generate_options draw = LS_GENERATE_OPTIONS_INIT;
+	ls_generate_result drawn;
+	DIRTY(drawn);
+	PLAIN(draw);
+	show("generate", ls_generate(model, &draw, &drawn));
 
 	ls_trainer_options options = LS_TRAINER_OPTIONS_INIT;
 	ls_trainer *trainer = NULL;

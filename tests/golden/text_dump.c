@@ -35,9 +35,11 @@ typedef struct dump {
 	size_t count, params_from; /* tensors, and the first that is a parameter's */
 } dump;
 
-static ls_status open_microbatch(dump *d, const char *data, int tokens, int64_t samples)
+static ls_status open_microbatch(dump *d, const char *model, const char *data, int tokens, int64_t samples)
 {
+	const ls_model_row *row = ls_model_row_of(model);
 	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
+	o.next_token = row && row->predicts_next;
 	o.name = data;
 	o.tokens = tokens;
 	o.samples = (uint64_t)samples;
@@ -91,14 +93,16 @@ static ls_status load(dump *d, const char *file)
 	return status;
 }
 
+/* The loss of masked positions is the last one. */
 static void copy_token_logits(dump *d, const ls_exec *exec)
 {
-	const ls_tensor *t = exec->losses[1].in[0];
+	const ls_op *loss = &exec->losses[exec->loss_count - 1];
+	const ls_tensor *t = loss->in[0];
 	int64_t masked = d->microbatch->text->masked_start[d->microbatch->count];
 	for (int64_t i = 0; i < masked; i++)
 		for (int64_t c = 0; c < t->channels; c++)
 			d->token_logits[i * t->channels + c] =
-				exec->losses[1].x[0][(c / t->panel * masked + i) * t->panel + c % t->panel];
+				loss->x[0][(c / t->panel * masked + i) * t->panel + c % t->panel];
 }
 
 static ls_status run(dump *d)
@@ -120,7 +124,7 @@ static ls_status run(dump *d)
 					  .seed = SEED };
 	ls_exec_set_params(infer, d->params, NULL);
 	ls_exec_set_params(train, d->params, NULL);
-	ls_exec_infer(infer, &microbatch, d->logits);
+	ls_exec_infer(infer, &microbatch, d->graph->predicts_next ? NULL : d->logits);
 	if (d->token_logits)
 		copy_token_logits(d, infer);
 	ls_exec_train(train, &microbatch);
@@ -142,6 +146,11 @@ static void add(dump *d, const char *name, ls_dtype dtype, int64_t rows, int64_t
 	d->tensors[d->count++] = t;
 }
 
+static int token_classes(const ls_graph *graph)
+{
+	return graph->values[graph->losses[graph->loss_count - 1].inputs[0]].channels;
+}
+
 static void add_microbatch(dump *d)
 {
 	const ls_packed *text = d->microbatch->text;
@@ -154,10 +163,10 @@ static void add_microbatch(dump *d)
 	add(d, "target", LS_I32, masked, 0, text->target);
 	add(d, "labels", LS_I32, n, 0, d->microbatch->labels);
 	add(d, "loss", LS_F64, 3, 0, d->loss);
-	add(d, "logits", LS_F32, n, d->graph->values[d->graph->logits].channels, d->logits);
+	if (!d->graph->predicts_next)
+		add(d, "logits", LS_F32, n, d->graph->values[d->graph->logits].channels, d->logits);
 	if (d->token_logits)
-		add(d, "token_logits", LS_F32, masked, d->graph->values[d->graph->losses[1].inputs[0]].channels,
-		    d->token_logits);
+		add(d, "token_logits", LS_F32, masked, token_classes(d->graph), d->token_logits);
 }
 
 static void add_params(dump *d, const char *prefix)
@@ -189,14 +198,13 @@ static ls_status make_room(dump *d)
 {
 	const ls_graph *g = d->graph;
 	size_t most = OTHERS + 2 * g->params.count, n = (size_t)d->microbatch->count;
-	int tokens = g->loss_count == 2 && n <= LS_TILE;
+	int tokens = g->masked_max > 0 && n <= LS_TILE;
 	d->tensors = calloc(most, sizeof(*d->tensors));
 	d->source = calloc(most, sizeof(*d->source));
 	d->logits = calloc(n * (size_t)g->values[g->logits].channels, sizeof(float));
 	if (tokens)
-		d->token_logits = calloc((size_t)d->microbatch->text->masked_start[n] *
-						 (size_t)g->values[g->losses[1].inputs[0]].channels,
-					 sizeof(float));
+		d->token_logits =
+			calloc((size_t)d->microbatch->text->masked_start[n] * (size_t)token_classes(g), sizeof(float));
 	if (!d->tensors || !d->source || !d->logits || (tokens && !d->token_logits))
 		return ls_fail(LS_EMEMORY, "no memory for the results");
 	return LS_OK;
@@ -204,7 +212,7 @@ static ls_status make_room(dump *d)
 
 static ls_status work(dump *d, char **arguments, const char *weights)
 {
-	LS_TRY(open_microbatch(d, arguments[1], atoi(arguments[2]), atoll(arguments[3])));
+	LS_TRY(open_microbatch(d, arguments[0], arguments[1], atoi(arguments[2]), atoll(arguments[3])));
 	LS_TRY(build(d, arguments[0]));
 	if (weights)
 		LS_TRY(load(d, weights));

@@ -20,6 +20,7 @@ sys.path[:0] = [HERE]
 sys.dont_write_bytecode = True
 
 from torch_bert import BertForPreTraining, BertForSequenceClassification, POSITIONS, Transformer  # noqa: E402
+from torch_gpt import Gpt2  # noqa: E402
 from torch_common import TOLERANCE, Tap, read_safetensors, write_safetensors  # noqa: E402
 
 VOCABULARY, MOODS = 4061, 5  # of babble
@@ -83,13 +84,18 @@ def make_busy(model):
     torch.manual_seed(20)
     with torch.no_grad():
         for name, p in own(model).items():
-            if "embeddings" in name and p.dim() == 2 or name in ("words.weight", "positions.weight"):
+            if "embeddings" in name and p.dim() == 2 or name in ("words.weight", "positions.weight") or ".wpe." in name:
                 p.normal_(0, 0.5)
+            elif ".wte." in name:  # which makes the logits, too
+                p.normal_(0, 0.2)
+            elif ".c_" in name and p.dim() == 2:
+                p.normal_(0, (0.5 if "attn.c_proj" in name else 1.2) * p.shape[0] ** -0.5)
             elif p.dim() == 2:
                 factor = 1.5 if "query" in name or "key" in name else 0.5 if "attention.output" in name else 1.0
                 p.normal_(0, factor * p.shape[1] ** -0.5)
             else:
-                p.normal_(1.0 if "orm" in name and name.endswith("weight") else 0.0, 0.2)
+                is_norm = "orm" in name or ".ln_" in name
+                p.normal_(1.0 if is_norm and name.endswith("weight") else 0.0, 0.2)
     return model
 
 
@@ -102,12 +108,14 @@ def compare(tap, what, model, out):
     model.zero_grad()
     batch = Batch(out)
     logits, token_logits = model(batch)
-    tap.close(f"{what}: logits", out["logits"].to(logits.dtype), logits.detach())
-    loss = F.cross_entropy(logits, batch.labels, reduction="sum")
+    loss = torch.zeros((), dtype=torch.float64)
+    if logits is not None:
+        tap.close(f"{what}: logits", out["logits"].to(logits.dtype), logits.detach())
+        loss = F.cross_entropy(logits, batch.labels, reduction="sum")
     expected = [float(loss), 0.0]
     if token_logits is not None:
         if "token_logits" in out:
-            tap.close(f"{what}: logits of masked tokens", out["token_logits"].to(logits.dtype), token_logits.detach())
+            tap.close(f"{what}: logits of tokens", out["token_logits"].to(token_logits.dtype), token_logits.detach())
         tokens = F.cross_entropy(token_logits, batch.targets, reduction="sum")
         expected[1] = float(tokens)
         loss = loss + float(out["loss"][2]) * tokens
@@ -131,7 +139,7 @@ def compare_gradients(tap, what, got, expected, weights=None):
     errors = {}
     for name, g in expected.items():
         # The bias of a key moves all scores of a query alike: its gradient is zero but for rounding.
-        scale = largest if name.endswith("key.bias") else max(float(g.abs().max()), 1e-6 * largest)
+        scale = largest if name.endswith(("key.bias", "c_attn.bias")) else max(float(g.abs().max()), 1e-6 * largest)
         rounding = 2**-23 * float(weights[name].abs().max()) if weights else 0.0
         errors[name] = max(0.0, float((got[name].to(g.dtype) - g).abs().max()) - rounding) / scale
     worst = max(errors, key=lambda name: errors[name] if errors[name] == errors[name] else float("inf"))
@@ -160,7 +168,7 @@ def initial(tap, lockstep, what, model, name, data, tokens, samples):
 
 def one_step(tap, lockstep, what, name, data, tokens, samples, before, gradients):
     """A step of plain descent at rate 1 leaves the mean gradient between the weights before and after."""
-    after = lockstep.train("descended", name, "--data", data, "--seq-len", str(tokens), "--samples", str(samples),
+    after = lockstep.train(f"descended-{name}", name, "--data", data, "--seq-len", str(tokens), "--samples", str(samples),
                            "--batch", str(samples), "--steps", "1", "--optimizer", "sgd", "--momentum", "0", "--lr", "1",
                            "--schedule", "constant")
     got = {key: before[key].double() - after[key].double() for key in before}
@@ -189,26 +197,42 @@ def there_and_back(tap, lockstep):
     refuse(tap, lockstep, "a decoder that is not the words", data, given, "cls.predictions.decoder.weight")
 
 
-def refuse(tap, lockstep, what, data, given, word):
+def gpt_there_and_back(tap, lockstep):
+    """GPT-2's files as Hugging Face has them: with the words twice and masks, or of the body alone, without its prefix."""
+    data = ("--data", "babble", "--seq-len", "32", "--samples", "64", "--batch", "16")
+    saved = lockstep.train("trained-gpt", "gpt-nano", *data, "--steps", "4", "--lr", "1e-3")
+    model = Gpt2("gpt-nano", VOCABULARY)
+    model.load_state_dict(saved, strict=True)
+    given = make_busy(model).state_dict()
+    bare = {name[len("transformer.") :]: tensor for name, tensor in given.items()}
+    start_from(tap, lockstep, "a GPT-2 without prefix", data, bare, "gpt-nano", "transformer.")
+    given["lm_head.weight"] = given["transformer.wte.weight"].clone()
+    given["transformer.h.0.attn.bias"] = torch.ones(1, 1, 8, 8)
+    start_from(tap, lockstep, "all that GPT-2's files hold", data, given, "gpt-nano")
+    given["lm_head.weight"] = 2 * given["lm_head.weight"]
+    refuse(tap, lockstep, "a GPT-2 whose head is not the words", data, given, "lm_head.weight", "gpt-nano")
+
+
+def refuse(tap, lockstep, what, data, given, word, model="bert-tiny"):
     write_safetensors(lockstep.path("given.safetensors"), given)
     try:
-        lockstep.train("refused", "bert-tiny", *data, "--steps", "1", "--init", "given.safetensors")
+        lockstep.train("refused", model, *data, "--steps", "1", "--init", "given.safetensors")
         tap.check(f"--init refuses {what}", False, "it was taken")
     except RuntimeError as error:
         tap.check(f"--init refuses {what}, and says so", word in str(error), error)
 
 
-def start_from(tap, lockstep, what, data, given):
-    """A step that is too small to change any weight shows what --init loaded."""
-    run = "started-" + str(len(given))
+def start_from(tap, lockstep, what, data, given, model="bert-tiny", without=""):
+    """A step that is too small to change any weight shows what --init loaded; names in the file lack `without`."""
+    run = f"started-{model}-{len(given)}"
     write_safetensors(lockstep.path("given.safetensors"), given)
     try:
-        saved = lockstep.train(run, "bert-tiny", *data, "--steps", "1", "--init", "given.safetensors", "--optimizer", "sgd",
+        saved = lockstep.train(run, model, *data, "--steps", "1", "--init", "given.safetensors", "--optimizer", "sgd",
                                "--momentum", "0", "--lr", "1e-30", "--schedule", "constant")
     except RuntimeError as error:
         tap.check(f"--init takes {what}", False, error)
         return
-    different = [name for name, tensor in saved.items() if not torch.equal(tensor, given[name].detach())]
+    different = [name for name, tensor in saved.items() if not torch.equal(tensor, given[name[len(without) :]].detach())]
     tap.check(f"--init takes {what}, bit for bit", not different, different)
 
 
@@ -233,6 +257,13 @@ def main():
         busy(tap, lockstep, "bert-base", BertForPreTraining("bert-base", VOCABULARY), "bert-base", "babble-pairs", 16, 2)
         one_step(tap, lockstep, "bert-tiny", *pairs, before, gradients)
         there_and_back(tap, lockstep)
+        nano, text = Gpt2("gpt-nano", VOCABULARY), ("gpt-nano", "babble", 40, 10)
+        before, gradients = initial(tap, lockstep, "gpt-nano from the start", nano, *text)
+        one_step(tap, lockstep, "gpt-nano", *text, before, gradients)
+        busy(tap, lockstep, "gpt-nano", nano.float(), *text)
+        busy(tap, lockstep, "gpt-nano, two slices and blocks", nano.float(), "gpt-nano", "babble", 70, 70)
+        busy(tap, lockstep, "gpt2", Gpt2("gpt2", VOCABULARY), "gpt2", "babble", 16, 2)
+        gpt_there_and_back(tap, lockstep)
     sys.exit(tap.end())
 
 

@@ -169,6 +169,9 @@ static void add_text(const job *j, int64_t first, int64_t n, ls_pass *pass)
 	pass->segment = text->segment + text->start[first];
 	pass->target = text->target + text->masked_start[first];
 	pass->first_row[LS_MASKED] = text->masked_start[first];
+	pass->past = text->past ? text->past + first : NULL;
+	pass->cache = text->cache;
+	pass->cache_first = first;
 	pass->images = NULL;
 }
 

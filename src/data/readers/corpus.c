@@ -368,6 +368,8 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 {
 	char home[4096];
 	ls_tokenizer tokenizer;
+	if (options->next_token)
+		return ls_next_tokens_open(out, path, options);
 	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > LS_TOKENS_MAX))
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
 			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
@@ -381,7 +383,8 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset)
 {
-	return dataset->ops.read_text == set_read ? &((const corpus_set *)dataset->self)->corpus : NULL;
+	return dataset->ops.read_text == set_read ? &((const corpus_set *)dataset->self)->corpus
+						  : ls_next_tokens_corpus(dataset);
 }
 
 ls_status ls_corpus_open(ls_dataset **out, const ls_dataset_options *options)

@@ -84,6 +84,10 @@ static inline int32_t ls_corpus_token(const ls_corpus *corpus, uint64_t i)
 
 /* The corpus behind a dataset; NULL: another kind of dataset. */
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset);
+const ls_corpus *ls_next_tokens_corpus(const ls_dataset *dataset);
+
+/* next_tokens.c: the corpus `path` for models of language. */
+ls_status ls_next_tokens_open(ls_dataset **out, const char *path, const ls_dataset_options *options);
 
 /* The directory of a corpus's vocabulary: the corpus directory, or the one that contains the file. */
 ls_status ls_corpus_home(char *out, size_t size, const char *path);

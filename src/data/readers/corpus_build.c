@@ -5,6 +5,8 @@
  * slow; they are written in the order of the text. So what is written does not depend on how many threads there are,
  * and memory holds one round of batches, never the corpus. Sentence offsets go to a second draft, which is appended to
  * the tokens at the end.
+ *
+ * For models of language, whose vocabulary keeps white space, a "sentence" is a block of text, and every file a document.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 #include "data/readers/sentences.h"
 
 #define BATCH_BYTES ((size_t)256 << 10)
+#define BLOCK_BYTES ((size_t)64 << 10)
 #define BATCH_SENTENCES 4096
 #define BATCHES_A_THREAD 8
 #define THREADS_MAX 256
@@ -71,11 +74,45 @@ static ls_status next_file(build *b)
 	while (!b->open && b->next_file < b->files->count) {
 		const ls_corpus_file *file = &b->files->file[b->next_file++];
 		LS_TRY(ls_file_map_open(&b->map, file->path));
-		ls_sentence_reader_begin(&b->prose, (const char *)b->map.data, b->map.bytes, b->files->count == 1);
+		if (b->tokenizer->bpe)
+			b->prose = (ls_sentence_reader){ .text = (const char *)b->map.data,
+							 .bytes = b->map.bytes,
+							 .starts = 1 };
+		else
+			ls_sentence_reader_begin(&b->prose, (const char *)b->map.data, b->map.bytes,
+						 b->files->count == 1);
 		b->open = b->map.bytes > 0;
 		b->counts.files++;
 	}
 	return LS_OK;
+}
+
+static int is_word(char byte)
+{
+	return byte > ' ' && byte < 0x7f;
+}
+
+/* A block for byte-pair encoding: it ends behind a newline between two visible characters, where no word goes on, or with
+ * the text. */
+static int next_block(ls_sentence_reader *r, ls_sentence *out)
+{
+	size_t at = r->at + BLOCK_BYTES;
+
+	if (r->at >= r->bytes)
+		return 0;
+	for (; at < r->bytes; at++)
+		if (r->text[at - 1] == '\n' && is_word(r->text[at - 2]) && is_word(r->text[at]))
+			break;
+	size_t end = at < r->bytes ? at : r->bytes;
+	*out = (ls_sentence){ .begin = r->at, .bytes = end - r->at, .first = r->starts };
+	r->at = end;
+	r->starts = 0;
+	return 1;
+}
+
+static int next_sentence(build *b, ls_sentence *out)
+{
+	return b->tokenizer->bpe ? next_block(&b->prose, out) : ls_sentence_reader_next(&b->prose, out);
 }
 
 static void fill_batch(build *b, bundle *batch)
@@ -86,7 +123,7 @@ static void fill_batch(build *b, bundle *batch)
 	batch->count = 0;
 	batch->last = 0;
 	while (batch->count < BATCH_SENTENCES && b->prose.at - begin < BATCH_BYTES && !batch->last) {
-		batch->last = !ls_sentence_reader_next(&b->prose, &batch->sentences[batch->count]);
+		batch->last = !next_sentence(b, &batch->sentences[batch->count]);
 		batch->count += !batch->last;
 	}
 	b->open = !batch->last;
@@ -106,8 +143,26 @@ static ls_status fill_round(build *b)
 	return LS_OK;
 }
 
+/* A document begins with the end of the one before it. */
+static ls_status encode_block(const build *b, bundle *batch, size_t i)
+{
+	const ls_sentence *s = &batch->sentences[i];
+	const ls_bpe *bpe = b->tokenizer->bpe;
+	size_t before = batch->tokens.count;
+
+	if (s->first && ls_bpe_end(bpe) >= 0)
+		LS_TRY(ls_tokens_add(&batch->tokens, ls_bpe_end(bpe)));
+	ls_status status = ls_bpe_encode(bpe, (const char *)batch->map.data + s->begin, s->bytes, &batch->tokens);
+	if (status == LS_EFORMAT)
+		return ls_fail_context(status, "%s, text from byte %zu on", batch->file->path, s->begin);
+	batch->length[i] = (uint32_t)(batch->tokens.count - before);
+	return status;
+}
+
 static ls_status encode_sentence(const build *b, bundle *batch, size_t i)
 {
+	if (b->tokenizer->bpe)
+		return encode_block(b, batch, i);
 	const ls_sentence *s = &batch->sentences[i];
 	const char *text = (const char *)batch->map.data + s->begin;
 	size_t before = batch->tokens.count;
@@ -320,7 +375,7 @@ ls_status ls_corpus_build(const char *path, const ls_corpus_files *files, const 
 {
 	build b = { .files = files,
 		    .tokenizer = tokenizer,
-		    .wide = ls_vocab_size(tokenizer->vocab) > 65536,
+		    .wide = ls_tokenizer_size(tokenizer) > 65536,
 		    .threads = count_threads(threads),
 		    .begun = ls_clock_seconds() };
 	ls_progress_bar_begin(&b.meter, "tokenizing", "MB", 1e6, 0, files->bytes, 0);

@@ -135,7 +135,7 @@ static uint64_t corpus_key(const ls_corpus_files *files, const ls_tokenizer *tok
 		hash = XXH64(facts, sizeof(facts), hash);
 		free(absolute);
 	}
-	uint64_t how[3] = { ls_vocab_hash(tokenizer->vocab), options->cased != 0, options->replace_invalid != 0 };
+	uint64_t how[3] = { ls_tokenizer_hash(tokenizer), options->cased != 0, options->replace_invalid != 0 };
 	return XXH64(how, sizeof(how), hash);
 }
 

@@ -10,6 +10,8 @@
  * eight is of any mood, so that a sentence is judged by most of what it says. A neutral sentence says nothing either
  * way.
  *
+ * For models of language (options.next_token) `babble` is sentence after sentence, a topic each, without moods.
+ *
  * `babble-pairs` is two sentences, [CLS] a [SEP] b [SEP], of the same topic, or of two (label 1), with masked words:
  * BERT's pretraining examples, all of the same length.
  */
@@ -51,12 +53,15 @@ typedef struct babble {
 	ls_split split;
 	int tokens; /* longest */
 	int pairs;
+	int next_token;
 } babble;
 
 static ls_sample_rng sample_draw(const babble *b, uint64_t index)
 {
-	return ls_sample_rng_begin(ls_rng_make(b->seed, LS_RNG_BABBLE, (uint64_t)b->split + 2 * (uint64_t)b->pairs),
-				   index);
+	return ls_sample_rng_begin(
+		ls_rng_make(b->seed, LS_RNG_BABBLE,
+			    (uint64_t)b->split + 2 * (uint64_t)b->pairs + 4 * (uint64_t)b->next_token),
+		index);
 }
 
 static int below(ls_sample_rng *draw, int n)
@@ -120,7 +125,7 @@ static void sentence(ls_sample_rng *draw, int mood, int32_t *words, int count)
 /* The first draw of a sample: its length. */
 static int draw_length(const babble *b, ls_sample_rng *draw)
 {
-	return b->pairs ? b->tokens : SHORTEST + below(draw, b->tokens - SHORTEST + 1);
+	return b->pairs || b->next_token ? b->tokens : SHORTEST + below(draw, b->tokens - SHORTEST + 1);
 }
 
 static void read_sentence(const babble *b, uint64_t index, ls_text_sample *out)
@@ -152,10 +157,33 @@ static void read_pair(const babble *b, uint64_t index, uint64_t epoch, ls_text_s
 	ls_mask_draw(b->seed, epoch, index, &specials, VOCABULARY, middle, out);
 }
 
+/* Sentences of 6 to 23 words, whose ends are separators. */
+static void read_stream(const babble *b, uint64_t index, ls_text_sample *out)
+{
+	ls_sample_rng draw = sample_draw(b, index);
+	int left = 0, topic = 0;
+	int32_t before = SEPARATOR;
+
+	out->length = out->masked = b->tokens;
+	for (int i = 0; i < b->tokens; i++) {
+		if (left-- == 0) {
+			topic = below(&draw, TOPICS);
+			left = 6 + below(&draw, 18);
+		}
+		out->tokens[i] = before;
+		before = left == 0 ? SEPARATOR : plain_word(&draw, topic, before);
+		out->targets[i] = before;
+		out->places[i] = i;
+		out->segments[i] = 0;
+	}
+}
+
 static ls_status babble_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
 	const babble *b = self;
-	if (b->pairs)
+	if (b->next_token)
+		read_stream(b, index, out);
+	else if (b->pairs)
 		read_pair(b, index, epoch, out);
 	else
 		read_sentence(b, index, out);
@@ -168,29 +196,34 @@ static ls_status babble_measure(void *self, uint64_t index, uint64_t epoch, int 
 	ls_sample_rng draw = sample_draw(b, index);
 	(void)epoch;
 	*length = draw_length(b, &draw);
-	*masked = b->pairs ? ls_mask_tokens(*length) : 0;
+	*masked = b->next_token ? *length : b->pairs ? ls_mask_tokens(*length) : 0;
 	return LS_OK;
 }
 
 static ls_status babble_new(ls_dataset **out, const ls_dataset_options *options, int pairs)
 {
 	static const ls_dataset_ops ops = { .read_text = babble_read, .measure_text = babble_measure, .free = free };
-	int usual = pairs ? PAIR : LONGEST;
+	int usual = pairs || options->next_token ? PAIR : LONGEST;
 	ls_dataset_info info = { .samples = options->split == LS_SPLIT_TRAIN ? TRAIN : TEST,
-				 .classes = pairs ? 2 : MOODS,
+				 .classes = options->next_token ? 1
+					    : pairs             ? 2
+								: MOODS,
 				 .tokens_max = options->tokens ? options->tokens : usual,
 				 .vocabulary = VOCABULARY };
 	snprintf(info.name, sizeof(info.name), "%s", pairs ? "babble-pairs" : "babble");
+	if (pairs && options->next_token)
+		return ls_fail(LS_EMISMATCH,
+			       "babble-pairs is for bert models; a model of language takes babble, sotu or texts");
 	if (info.tokens_max < TOKENS_MIN || info.tokens_max > LS_TOKENS_MAX)
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
 			       info.name, info.tokens_max, TOKENS_MIN, LS_TOKENS_MAX);
-	info.masked_max = pairs ? ls_mask_tokens(info.tokens_max) : 0;
+	info.masked_max = options->next_token ? info.tokens_max : pairs ? ls_mask_tokens(info.tokens_max) : 0;
 	if (options->samples)
 		info.samples = options->samples;
 	babble *b = malloc(sizeof(*b));
 	if (!b)
 		return ls_fail(LS_EMEMORY, "no memory for dataset '%s'", info.name);
-	*b = (babble){ options->seed, options->split, info.tokens_max, pairs };
+	*b = (babble){ options->seed, options->split, info.tokens_max, pairs, options->next_token };
 	ls_status status = ls_dataset_new(out, &info, &ops, b);
 	if (status)
 		free(b);

@@ -10,11 +10,21 @@
 
 /* ---- random text ------------------------------------------------------------------------------------------------- */
 
-enum { TOKENS = 128, MASKED = 20, VOCABULARY = 30522, SAMPLES = 4096, CLS = 101, SEP = 102, MASK = 103 };
+enum {
+	TOKENS = 128,
+	MASKED = 20,
+	VOCABULARY = 30522,
+	GPT_VOCABULARY = 50257,
+	SAMPLES = 4096,
+	CLS = 101,
+	SEP = 102,
+	MASK = 103
+};
 
 typedef struct babel {
 	ls_dataset_info info;
 	uint64_t seed;
+	int next_token;
 } babel;
 
 static uint32_t word_below(const babel *b, uint64_t index, uint64_t place, int below)
@@ -24,7 +34,8 @@ static uint32_t word_below(const babel *b, uint64_t index, uint64_t place, int b
 	return ls_rng_below(words[0], (uint32_t)below);
 }
 
-/* [CLS], any words, [SEP]; the tokens to be predicted are masked, and stand evenly apart. */
+/* [CLS], any words, [SEP]; the tokens to be predicted are masked, and stand evenly apart. For models of language any words,
+ * each of which predicts the next. */
 static ls_status babel_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
 	const babel *b = self;
@@ -34,6 +45,15 @@ static ls_status babel_read(void *self, uint64_t index, uint64_t epoch, ls_text_
 	for (int i = 0; i < length; i++) {
 		out->tokens[i] = (int32_t)word_below(b, index, (uint64_t)i, b->info.vocabulary);
 		out->segments[i] = i >= length / 2;
+	}
+	if (b->next_token) {
+		for (int i = 0; i < length; i++) {
+			out->places[i] = i;
+			out->targets[i] = i + 1 < length ? out->tokens[i + 1] : out->tokens[0];
+			out->segments[i] = 0;
+		}
+		out->length = out->masked = length;
+		return LS_OK;
 	}
 	out->tokens[0] = CLS % b->info.vocabulary;
 	out->tokens[length - 1] = SEP % b->info.vocabulary;
@@ -67,10 +87,15 @@ static ls_status open_babel(ls_dataset **out, const ls_train_options *job, const
 	b->seed = job->seed;
 	b->info = (ls_dataset_info){ .name = "random",
 				     .samples = SAMPLES,
-				     .classes = row->pretrains ? 2 : classes,
+				     .classes = row->predicts_next ? 1
+						: row->pretrains   ? 2
+								   : classes,
 				     .tokens_max = tokens,
-				     .masked_max = row->pretrains ? (tokens < MASKED ? tokens : MASKED) : 0,
-				     .vocabulary = VOCABULARY };
+				     .masked_max = row->predicts_next ? tokens
+						   : row->pretrains   ? (tokens < MASKED ? tokens : MASKED)
+								      : 0,
+				     .vocabulary = row->predicts_next ? GPT_VOCABULARY : VOCABULARY };
+	b->next_token = row->predicts_next;
 	ls_status status = ls_dataset_new(out, &b->info, &ops, b);
 	if (status != LS_OK)
 		free(b);

@@ -117,6 +117,9 @@ static ls_status check_model(const server *s)
 	ls_model_facts facts;
 
 	LS_TRY(ls_model_describe(s->model, &facts));
+	if (facts.predicts_next)
+		return ls_fail(LS_EUNSUPPORTED,
+			       "the model predicts the next token, not a class: `lockstep generate` uses it");
 	if (facts.tokens_max == 0) {
 		if (!ls_model_normalisation(s->model) && !s->options->quiet)
 			ls_log_warning(

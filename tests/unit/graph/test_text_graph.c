@@ -262,12 +262,6 @@ static ls_status tied_to_no_embedding(ls_graph *g)
 	return pretrain(g, y, ls_tied_linear(g, ls_masked_positions(g, y), y, "tied"));
 }
 
-static ls_status tied_without_name(ls_graph *g)
-{
-	ls_value x = embed(g);
-	return pretrain(g, x, ls_tied_linear(g, ls_masked_positions(g, x), x, NULL));
-}
-
 static ls_status tied_unread(ls_graph *g)
 {
 	ls_value x = embed(g);
@@ -354,7 +348,6 @@ static const struct {
 	{ "attention of samples", attention_of_samples, "one row per token" },
 	{ "tied of another width", tied_of_another_width, "'tied': the words are 48 wide and its input is 64" },
 	{ "tied to no embedding", tied_to_no_embedding, "ls_embedding()" },
-	{ "tied without name", tied_without_name, "needs a name" },
 	{ "tied unread", tied_unread, "'tied'" },
 	{ "token logits of tokens", token_logits_of_tokens, "masked positions" },
 	{ "token logits of samples", token_logits_of_samples, "masked positions" },

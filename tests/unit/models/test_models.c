@@ -36,7 +36,11 @@ static void test_parameters(void **state)
 		     { "resnet34", 21283530 },
 		     { "resnet50", 23522250 },
 		     { "resnet101", 42514378 },
-		     { "resnet152", 58158026 } };
+		     { "resnet152", 58158026 },
+		     { "resnet18-cifar", 11172810 }, /* 64 filters of 3x3 in place of 7x7 */
+		     { "vit-tiny", 5353738 },
+		     { "vit-small", 21324298 },
+		     { "vit-base", 85115914 } };
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_string_equal(ls_model_row_at(i)->name, rows[i].name);
@@ -98,6 +102,56 @@ static void test_text_parameters(void **state)
 	ls_graph_free(t);
 }
 
+/* As Hugging Face's GPT2LMHeadModel counts them, words shared with the head once. */
+static void test_gpt_parameters(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t layers, hidden;
+	} rows[] = { { "gpt-nano", 3, 48 },   { "gpt-micro", 4, 128 }, { "gpt-mini", 6, 192 },
+		     { "gpt-small", 6, 384 }, { "gpt2", 12, 768 },     { "gpt2-medium", 24, 1024 } };
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t h = rows[i].hidden, layer = 12 * h * h + 13 * h;
+		ls_graph *g = build_text(rows[i].name, (ls_text_model){ .tokens = 64 }, 0);
+		assert_int_equal(ls_graph_describe(g).parameters, (50257 + 1024) * h + rows[i].layers * layer + 2 * h);
+		assert_true(g->predicts_next && g->masked_max == 64);
+		ls_graph_free(g);
+	}
+	assert_int_equal((50257 + 1024) * 768 + 12 * (12 * 768 * 768 + 13 * 768) + 2 * 768, 124439808); /* published */
+}
+
+/* Its tensors, as Hugging Face's files have them. */
+static void test_gpt_names(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t shape[2];
+	} rows[] = { { "transformer.wte.weight", { 50257, 48 } },
+		     { "transformer.wpe.weight", { 1024, 48 } },
+		     { "transformer.h.2.ln_1.weight", { 48 } },
+		     { "transformer.h.2.attn.c_attn.weight", { 48, 144 } },
+		     { "transformer.h.2.attn.c_attn.bias", { 144 } },
+		     { "transformer.h.2.attn.c_proj.weight", { 48, 48 } },
+		     { "transformer.h.2.mlp.c_fc.weight", { 48, 192 } },
+		     { "transformer.h.2.mlp.c_proj.weight", { 192, 48 } },
+		     { "transformer.ln_f.bias", { 48 } } };
+	ls_graph *g = build_text("gpt-nano", (ls_text_model){ .tokens = 64 }, 0);
+	(void)state;
+	assert_int_equal(g->params.count, 2 + 3 * 12 + 2);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const ls_param *found = NULL;
+		for (size_t k = 0; k < g->params.count; k++)
+			if (strcmp(g->params.rows[k].name, rows[i].name) == 0)
+				found = &g->params.rows[k];
+		if (!found)
+			fail_msg("no %s", rows[i].name);
+		assert_int_equal(found->shape[0], rows[i].shape[0]);
+		assert_int_equal(found->rank == 2 ? found->shape[1] : 0, rows[i].shape[1]);
+	}
+	ls_graph_free(g);
+}
+
 /* Forward of a token is 2 flop a weight of the layers; training is three times that, and attention's products. */
 static void test_text_flop(void **state)
 {
@@ -140,7 +194,16 @@ static void test_flop(void **state)
 		double macs;
 		uint64_t parameters;
 	} rows[] = { { "resnet18", 1.82e9, 11689512 }, { "resnet50", 4.09e9, 25557032 } };
+	static const struct {
+		const char *name;
+		uint64_t parameters;
+	} vits[] = { { "vit-tiny", 5717416 }, { "vit-small", 22050664 }, { "vit-base", 86567656 } }; /* as published */
 	(void)state;
+	for (int i = 0; i < 3; i++) {
+		ls_graph *g = build(vits[i].name, 3, 224, 1000);
+		assert_int_equal(ls_graph_describe(g).parameters, vits[i].parameters);
+		ls_graph_free(g);
+	}
 	for (int i = 0; i < 2; i++) {
 		ls_graph *g = build(rows[i].name, 3, 224, 1000);
 		ls_graph_facts f = ls_graph_describe(g);
@@ -223,5 +286,5 @@ static void test_bad_options(void **state)
 	assert_null(g);
 }
 
-TEST_MAIN(test_parameters, test_text_parameters, test_text_flop, test_text_mistakes, test_flop, test_names,
-	  test_any_input, test_bad_options)
+TEST_MAIN(test_parameters, test_text_parameters, test_gpt_parameters, test_gpt_names, test_text_flop,
+	  test_text_mistakes, test_flop, test_names, test_any_input, test_bad_options)

@@ -205,7 +205,8 @@ static void every_model(void **state)
 		}
 		assert_true(losses == 1 && count == ls_graph_describe(g).layers + 1);
 		assert_true(flop == ls_graph_describe(g).flop_per_sample);
-		assert_int_equal(residuals > 0, strncmp(row->name, "resnet", 6) == 0 || row->is_text);
+		assert_int_equal(residuals > 0, strncmp(row->name, "resnet", 6) == 0 ||
+							strncmp(row->name, "vit", 3) == 0 || row->is_text);
 		ls_graph_free(g);
 	}
 }

@@ -1,0 +1,245 @@
+/*
+ * next_tokens.c - a text corpus as examples for models of language: consecutive tokens, each of which predicts the next.
+ *
+ * The texts of all documents are one stream, in which a document begins with the piece that ends a text. A sample is
+ * `tokens` tokens of it, and the token behind each; samples lie side by side and no token is padding. Every 20th document
+ * is for testing; with fewer documents, the last one; with one document, the last twentieth of it. In training the first
+ * sample of an epoch begins at a place drawn by (seed, epoch), less than a sample behind the beginning, so that an epoch
+ * cuts the text at other places than the one before.
+ */
+#include <lockstep/text.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/readers/corpus.h"
+
+enum { TOKENS_MIN = 2, TOKENS_USUAL = 256, TEST_EVERY = 20 };
+
+/* Tokens [begin, begin + tokens) of the corpus; `before` tokens of the stream lie before them. */
+typedef struct stretch {
+	uint64_t begin, tokens, before;
+} stretch;
+
+typedef struct next_tokens {
+	ls_corpus corpus;
+	uint64_t seed;
+	ls_split split;
+	int tokens;
+	stretch *stretches;
+	size_t count;
+	uint64_t stream, samples;
+} next_tokens;
+
+static void set_free(void *self)
+{
+	next_tokens *set = self;
+	ls_corpus_close(&set->corpus);
+	free(set->stretches);
+	free(set);
+}
+
+/* ---- the stream -------------------------------------------------------------------------------------------------- */
+
+static void add_stretch(next_tokens *set, uint64_t begin, uint64_t end)
+{
+	if (end == begin)
+		return;
+	set->stretches[set->count++] = (stretch){ begin, end - begin, set->stream };
+	set->stream += end - begin;
+}
+
+static int is_test(uint64_t document, uint64_t documents)
+{
+	return documents < TEST_EVERY ? document + 1 == documents : document % TEST_EVERY == TEST_EVERY - 1;
+}
+
+/* Of a single document the last twentieth is for testing: at least one sample, and at most half of the text. */
+static uint64_t cut_place(const next_tokens *set)
+{
+	uint64_t tokens = set->corpus.counts.tokens, test = (tokens + TEST_EVERY - 1) / TEST_EVERY;
+	uint64_t least = (uint64_t)set->tokens + 1;
+	if (test < least)
+		test = least <= tokens / 2 ? least : tokens / 2;
+	return tokens - test;
+}
+
+static ls_status lay_out(next_tokens *set)
+{
+	const ls_corpus *c = &set->corpus;
+	uint64_t documents = c->counts.documents;
+	int wants_test = set->split == LS_SPLIT_TEST;
+
+	set->stretches = calloc(documents ? documents : 1, sizeof(*set->stretches));
+	if (!set->stretches)
+		return ls_fail(LS_EMEMORY, "no memory for %llu documents", (unsigned long long)documents);
+	if (documents == 1) {
+		uint64_t cut = cut_place(set);
+		add_stretch(set, wants_test ? cut : 0, wants_test ? c->counts.tokens : cut);
+		return LS_OK;
+	}
+	for (uint64_t d = 0; d < documents; d++)
+		if (is_test(d, documents) == wants_test)
+			add_stretch(set, c->sentence[c->document[d]], c->sentence[c->document[d + 1]]);
+	return LS_OK;
+}
+
+/* Any place of an epoch's first sample leaves room for all samples; the last one needs a token behind it. */
+static uint64_t count_samples(const next_tokens *set)
+{
+	uint64_t each = (uint64_t)set->tokens, most = set->stream ? (set->stream - 1) / each : 0;
+	return set->split == LS_SPLIT_TRAIN && most > 1 ? most - 1 : most;
+}
+
+static uint64_t first_place(const next_tokens *set, uint64_t epoch)
+{
+	uint64_t each = (uint64_t)set->tokens;
+	if (set->split == LS_SPLIT_TEST || (set->stream - 1) / each < 2)
+		return 0;
+	uint32_t words[4];
+	ls_rng_words(ls_rng_make(set->seed, LS_RNG_CUT, epoch), 0, 0, words);
+	return words[0] % each;
+}
+
+/* The stretch that place `at` of the stream is in. */
+static size_t find_stretch(const next_tokens *set, uint64_t at)
+{
+	size_t low = 0, high = set->count;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (set->stretches[middle].before <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* `count` tokens of the stream from `at` on. */
+static void copy_stream(const next_tokens *set, uint64_t at, int count, int32_t *to)
+{
+	const stretch *s = &set->stretches[find_stretch(set, at)];
+	uint64_t inside = at - s->before;
+	for (int i = 0; i < count; i++, inside++) {
+		if (inside == s->tokens) {
+			s++;
+			inside = 0;
+		}
+		to[i] = ls_corpus_token(&set->corpus, s->begin + inside);
+	}
+}
+
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
+
+static ls_status set_check(void *self)
+{
+	const next_tokens *set = self;
+	return ls_file_map_check(&set->corpus.map);
+}
+
+static ls_status set_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
+{
+	const next_tokens *set = self;
+	uint64_t at = first_place(set, epoch) + index * (uint64_t)set->tokens;
+
+	out->length = out->masked = set->tokens;
+	copy_stream(set, at, set->tokens, out->tokens);
+	copy_stream(set, at + 1, set->tokens, out->targets);
+	for (int i = 0; i < set->tokens; i++) {
+		out->segments[i] = 0;
+		out->places[i] = i;
+	}
+	return ls_file_map_lost(&set->corpus.map) ? set_check(self) : LS_OK;
+}
+
+static ls_status set_measure(void *self, uint64_t index, uint64_t epoch, int *length, int *masked)
+{
+	(void)index, (void)epoch;
+	*length = *masked = ((const next_tokens *)self)->tokens;
+	return LS_OK;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_tokens(const ls_corpus *corpus)
+{
+	return XXH64(corpus->tokens, corpus->counts.tokens * (corpus->wide ? sizeof(uint32_t) : sizeof(uint16_t)), 1);
+}
+
+static ls_status describe(const next_tokens *set, const ls_tokenizer *tokenizer, const ls_dataset_options *options,
+			  ls_dataset_info *info)
+{
+	const char *slash = strrchr(options->name, '/');
+	const char *name = slash && slash[1] ? slash + 1 : options->name;
+
+	if (set->samples == 0)
+		return ls_fail(
+			LS_ENOTFOUND,
+			"%s has %llu tokens to %s, and a sample takes %d and one behind them: use more text or a "
+			"smaller options.seq_len",
+			options->name, (unsigned long long)set->stream,
+			set->split == LS_SPLIT_TRAIN ? "train on" : "test on", set->tokens);
+	*info = (ls_dataset_info){ .samples = set->samples,
+				   .classes = 1,
+				   .tokens_max = set->tokens,
+				   .vocabulary = (int)ls_tokenizer_size(tokenizer),
+				   .masked_max = set->tokens,
+				   .vocabulary_hash = ls_tokenizer_hash(tokenizer),
+				   .text_hash = hash_tokens(&set->corpus) };
+	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
+	return LS_OK;
+}
+
+static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer *tokenizer,
+			  const ls_dataset_options *options)
+{
+	static const ls_dataset_ops ops = { .read_text = set_read, .measure_text = set_measure, .free = set_free };
+	next_tokens *set = calloc(1, sizeof(*set));
+	if (!set)
+		return ls_fail(LS_EMEMORY, "no memory for dataset '%s'", options->name);
+	set->seed = options->seed;
+	set->split = options->split;
+	set->tokens = options->tokens ? options->tokens : TOKENS_USUAL;
+	ls_dataset_info info;
+	ls_status status = ls_corpus_load(&set->corpus, path, tokenizer, options);
+	if (!status)
+		status = lay_out(set);
+	if (!status) {
+		set->samples = count_samples(set);
+		if (options->samples && options->samples < set->samples)
+			set->samples = options->samples;
+		status = describe(set, tokenizer, options, &info);
+	}
+	if (!status)
+		status = set_check(set);
+	if (!status)
+		status = ls_dataset_new(out, &info, &ops, set);
+	if (!status)
+		(*out)->check = set_check;
+	else
+		set_free(set);
+	return status;
+}
+
+ls_status ls_next_tokens_open(ls_dataset **out, const char *path, const ls_dataset_options *options)
+{
+	char home[4096];
+	ls_tokenizer tokenizer;
+	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > LS_TOKENS_MAX))
+		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
+			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
+	LS_TRY(ls_corpus_home(home, sizeof(home), path));
+	LS_TRY(ls_tokenizer_open(&tokenizer, options, home, ""));
+	ls_status status = set_open(out, path, &tokenizer, options);
+	ls_tokenizer_close(&tokenizer);
+	return status;
+}
+
+const ls_corpus *ls_next_tokens_corpus(const ls_dataset *dataset)
+{
+	return dataset->ops.read_text == set_read ? &((const next_tokens *)dataset->self)->corpus : NULL;
+}

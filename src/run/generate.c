@@ -1,0 +1,247 @@
+/*
+ * generate.c - lockstep/generate.h: the prompt once, then token after token of all texts.
+ *
+ * A text that fills the model's context goes on with the second half of it: what it sees then begins at the first position
+ * again.
+ */
+#include <lockstep/generate.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/backend.h"
+#include "base/clock.h"
+#include "base/handles.h"
+#include "base/options.h"
+#include "run/model_handle.h"
+#include "run/sampler.h"
+#include "trainer/decode.h"
+
+enum { TOKENS_MOST = 1 << 30, TEXTS_MOST = 4096 };
+
+typedef struct generation {
+	ls_model *model;
+	const ls_generate_options *options;
+	const ls_bpe *bpe;
+	ls_decoder *decoder;
+	ls_sampler *sampler;
+	int room;
+	int64_t vocabulary;
+	int32_t *context; /* (texts, room) the tokens that a text sees */
+	int *length;      /* (texts) of it */
+	char *is_over;    /* (texts) */
+	float *logits;    /* (texts, vocabulary) */
+	ls_generate_result result;
+} generation;
+
+/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+
+static ls_status check_options(const ls_generate_options *o)
+{
+	if (o->tokens < 0 || o->tokens > TOKENS_MOST)
+		return ls_fail(LS_EINVALID, "options.tokens is %lld, not in 0..%d", (long long)o->tokens, TOKENS_MOST);
+	if (o->texts < 1 || o->texts > TEXTS_MOST)
+		return ls_fail(LS_EINVALID, "options.texts is %lld, not in 1..%d", (long long)o->texts, TEXTS_MOST);
+	if (!(o->temperature >= 0 && o->temperature <= 1e6))
+		return ls_fail(LS_EINVALID, "options.temperature is %g; it must be 0 or more", o->temperature);
+	if (o->top_k < 0)
+		return ls_fail(LS_EINVALID, "options.top_k is %lld; it must be 0 or more", (long long)o->top_k);
+	if (!(o->top_p > 0 && o->top_p <= 1))
+		return ls_fail(LS_EINVALID, "options.top_p is %g, not in (0, 1]", o->top_p);
+	if (o->threads < 0 || o->threads > LS_THREADS_MAX)
+		return ls_fail(LS_EINVALID, "options.threads is %lld, not in 0..%d", (long long)o->threads,
+			       LS_THREADS_MAX);
+	return LS_OK;
+}
+
+static ls_status check_model(const ls_model *model)
+{
+	LS_TRY(ls_model_check_usable(model));
+	if (!model->trained.graph->predicts_next)
+		return ls_fail(LS_EUNSUPPORTED,
+			       "the model does not predict the next token: only models of language, such as gpt-nano, "
+			       "generate text");
+	if (!model->tokenizer.bpe)
+		return ls_fail(LS_EUNSUPPORTED,
+			       "the model has no vocabulary: it was trained on generated text, or loaded without one");
+	return LS_OK;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+static int32_t *context_of(const generation *g, int64_t text)
+{
+	return g->context + text * g->room;
+}
+
+/* All texts begin with the prompt; the end of a prompt that is too long counts. */
+static ls_status begin_texts(generation *g)
+{
+	const ls_generate_options *o = g->options;
+	const char *prompt = o->prompt ? o->prompt : "";
+	ls_text_sample sample = { .tokens = g->context };
+	int cut = 0;
+
+	LS_TRY(ls_model_tokenize(g->model, prompt, o->prompt_bytes < 0 ? strlen(prompt) : (size_t)o->prompt_bytes,
+				 &sample, &cut));
+	g->result.prompt_tokens = sample.length + cut;
+	for (int64_t i = 0; i < o->texts; i++) {
+		g->length[i] = sample.length;
+		memmove(context_of(g, i), g->context, (size_t)sample.length * sizeof(*g->context));
+		ls_decoder_feed(g->decoder, i, g->context, sample.length);
+	}
+	return LS_OK;
+}
+
+static void end_text(generation *g, int64_t text)
+{
+	g->is_over[text] = 1;
+	ls_decoder_rest(g->decoder, text);
+	if (g->options->write)
+		g->options->write(g->options->context, text, "", 0);
+}
+
+/* A text whose context is full keeps the second half of it. */
+static void feed(generation *g, int64_t text, int32_t token)
+{
+	int32_t *context = context_of(g, text);
+
+	if (g->length[text] < g->room) {
+		context[g->length[text]++] = token;
+		ls_decoder_feed(g->decoder, text, &token, 1);
+		return;
+	}
+	int kept = g->room / 2;
+	memmove(context, context + g->room - kept, (size_t)kept * sizeof(*context));
+	context[kept] = token;
+	g->length[text] = kept + 1;
+	ls_decoder_restart(g->decoder, text);
+	ls_decoder_feed(g->decoder, text, context, g->length[text]);
+}
+
+static ls_status add_token(generation *g, int64_t text, int64_t place)
+{
+	const float *logits = g->logits + text * g->vocabulary;
+	size_t bytes = 0;
+
+	for (int64_t i = 0; i < g->vocabulary; i++)
+		if (!isfinite(logits[i]))
+			return ls_fail(LS_ENUMERIC, "a logit of the model is %s: its weights are useless",
+				       isnan(logits[i]) ? "NaN" : "infinite");
+	int32_t token = ls_sampler_draw(g->sampler, logits, (uint64_t)text, (uint64_t)place);
+	if (token == ls_bpe_end(g->bpe) && !g->options->goes_on) {
+		end_text(g, text);
+		return LS_OK;
+	}
+	const char *piece = ls_bpe_piece(g->bpe, token, &bytes);
+	g->result.tokens++;
+	if (piece && g->options->write)
+		g->options->write(g->options->context, text, piece, bytes);
+	feed(g, text, token);
+	return LS_OK;
+}
+
+static int count_open(const generation *g)
+{
+	int count = 0;
+	for (int64_t i = 0; i < g->options->texts; i++)
+		count += !g->is_over[i];
+	return count;
+}
+
+static ls_status add_tokens(generation *g)
+{
+	const ls_generate_options *o = g->options;
+	double begun = ls_clock_seconds();
+
+	for (int64_t place = 0; place < o->tokens && count_open(g) > 0; place++) {
+		ls_decoder_run(g->decoder, g->logits);
+		if (place == 0) {
+			g->result.prompt_s = ls_clock_seconds() - begun;
+			begun = ls_clock_seconds();
+		}
+		for (int64_t i = 0; i < o->texts; i++)
+			if (!g->is_over[i])
+				LS_TRY(add_token(g, i, place));
+		if (o->stop && o->stop(o->context))
+			return ls_fail(LS_EINTERRUPTED, "stopped after %lld of %lld tokens", (long long)place + 1,
+				       (long long)o->tokens);
+	}
+	g->result.tokens_s = ls_clock_seconds() - begun;
+	for (int64_t i = 0; i < o->texts; i++)
+		if (!g->is_over[i])
+			end_text(g, i);
+	return LS_OK;
+}
+
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
+
+static ls_status make_decoder(generation *g)
+{
+	const ls_trained *t = &g->model->trained;
+	int64_t cores = ls_pin_cores();
+	ls_decoder_options options = { .graph = t->graph,
+				       .threads = (int)(g->options->threads > 0 ? g->options->threads
+							: cores > 0             ? cores
+										: 1),
+				       .texts = g->options->texts };
+
+	LS_TRY(ls_backend_choose(NULL, &options.backend));
+	LS_TRY(ls_decoder_new(&g->decoder, &options));
+	ls_decoder_set_params(g->decoder, t->params, t->buffers);
+	return LS_OK;
+}
+
+static ls_status take_memory(generation *g)
+{
+	size_t texts = (size_t)g->options->texts;
+
+	g->context = calloc(texts * (size_t)g->room, sizeof(*g->context));
+	g->length = calloc(texts, sizeof(*g->length));
+	g->is_over = calloc(texts, 1);
+	g->logits = calloc(texts * (size_t)g->vocabulary, sizeof(*g->logits));
+	if (g->context && g->length && g->is_over && g->logits)
+		return LS_OK;
+	return ls_fail(LS_EMEMORY, "no memory for %zu texts", texts);
+}
+
+static ls_status run(generation *g)
+{
+	const ls_generate_options *o = g->options;
+	const ls_graph *graph = g->model->trained.graph;
+
+	g->bpe = g->model->tokenizer.bpe;
+	g->room = graph->tokens_max;
+	g->vocabulary = graph->values[graph->logits].channels;
+	const ls_sampler_options sampler = { .vocabulary = g->vocabulary,
+					     .temperature = o->temperature,
+					     .top_k = o->top_k,
+					     .top_p = o->top_p,
+					     .seed = o->seed };
+	LS_TRY(take_memory(g));
+	LS_TRY(make_decoder(g));
+	LS_TRY(ls_sampler_new(&g->sampler, &sampler));
+	LS_TRY(begin_texts(g));
+	return add_tokens(g);
+}
+
+ls_status ls_generate(ls_model *model, const ls_generate_options *options, ls_generate_result *result)
+{
+	ls_generate_options own = LS_GENERATE_OPTIONS_INIT;
+	generation g = { .model = model, .options = &own };
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, context, "LS_GENERATE_OPTIONS_INIT"));
+	LS_TRY(check_options(&own));
+	LS_TRY(check_model(model));
+	ls_status status = run(&g);
+	if (result)
+		*result = g.result;
+	ls_sampler_free(g.sampler);
+	ls_decoder_free(g.decoder);
+	free(g.context);
+	free(g.length);
+	free(g.is_over);
+	free(g.logits);
+	return status;
+}

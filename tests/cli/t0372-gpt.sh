@@ -1,0 +1,132 @@
+#!/bin/bash
+# Models of language: the same bits on any devices and threads, stopped or not; vocabularies; perplexity; text that does not
+# depend on how it is computed; and what does not go together.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+export LOCKSTEP_DATA=$PWD/cache
+python3 - <<'END_PYTHON'
+words = "the quick brown fox jumps over a lazy dog and then it's gone while Zoë sleeps".split()
+x, lines = 7, []
+for i in range(1500):
+    line = []
+    for _ in range(4 + i % 7):
+        x = (x * 1103515245 + 12345) % 2**31
+        line.append(words[x // 65536 % len(words)])
+    lines.append(" ".join(line) + ".")
+open("text.txt", "w").write("\n".join(lines) + "\n")
+END_PYTHON
+job=(--data text.txt --model gpt-nano --seq-len 40 --batch 16 --micro-batch 4 --devices 1 --optimizer adamw --lr 3e-3
+	--weight-decay 0.01 --clip-norm 1 --schedule constant --dropout 0.1)
+gpt() { "$LOCKSTEP" train "${job[@]}" "$@"; }
+
+# ---- the same bits
+run gpt --steps 14
+first=$(fingerprint "$out")
+like "it trains" "$first" '^[0-9a-f]{16}$'
+for layout in "--devices 2" "--devices 4" "--threads 2"; do
+	# shellcheck disable=SC2086 # words
+	run gpt --steps 14 $layout
+	is "the same bits with $layout" "$(fingerprint "$out")" "$first"
+done
+run gpt --steps 14 --dropout 0
+ok "dropout matters" test "$(fingerprint "$out")" != "$first"
+run gpt --steps 6 --run runs/stopped
+run gpt --steps 14 --run runs/stopped --resume --devices 3
+is "stopped and resumed" "$(fingerprint "$out")" "$first"
+run "$LOCKSTEP" train --data babble --model gpt-nano --samples 200 --test-samples 20 --seq-len 32 --steps 5
+like "generated text will do" "$(fingerprint "$out")" '^[0-9a-f]{16}$'
+
+# ---- learning
+run gpt --steps 150 --run runs/bytes --log-every 50
+like "steps say tokens and accuracy" "$out" '^Step50: [0-9.]+ data/sec, loss [0-9.]+, [0-9]+ tokens/sec, accuracy 0\.[0-9]+'
+like "it ends with perplexity" "$out" 'loss [0-9.]+, perplexity [0-9.]+, next-token accuracy: 0\.[0-9]+'
+perplexity() { sed -nE 's/.*perplexity ([0-9.]+).*/\1/p' <<<"$1" | tail -n 1; }
+trained=$(perplexity "$out")
+ok "which is far below that of chance, 257" awk -v p="$trained" 'BEGIN { exit !(p > 1 && p < 12) }'
+run "$LOCKSTEP" eval runs/bytes
+is "eval finds the same" "$(perplexity "$out")" "$trained"
+like "in its own words" "$out" '^next-token accuracy: 0\.[0-9]+, loss [0-9.]+, perplexity'
+is "the loss is that of the perplexity" "$(sed -nE 's/.*loss ([0-9.]+), perplexity ([0-9.]+).*/\1 \2/p' <<<"$out" |
+	awk '{ print (exp($1) / $2 - 1 < 0.01 && exp($1) / $2 - 1 > -0.01) }')" 1
+ok "the run keeps its vocabulary" test -s runs/bytes/vocab.json -a -s runs/bytes/merges.txt
+ok "metrics have it" grep -q '"perplexity":' runs/bytes/metrics.jsonl
+
+# ---- text
+generate() { "$LOCKSTEP" generate "$@" --quiet; }
+run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5
+is "text is generated" "$status" 0
+text=$out
+like "which begins with the prompt" "$text" '^the quick'
+ok "and has the length that was asked for" test "$(printf %s "$text" | wc -c)" -ge 120
+ok "words of the language" test "$(grep -oE '\b(the|quick|brown|fox|jumps|over|lazy|dog|and|then|gone|while)\b' <<<"$text" | wc -l)" -gt 5
+for threads in 1 2 3; do
+	run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5 --threads $threads
+	is "the same text with --threads $threads" "$out" "$text"
+done
+run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5 --texts 3
+is "the first of three texts is the same" "$(sed -n '/^--- 1 ---$/,/^--- 2 ---$/p' <<<"$out" | sed '1d;$d')" "$text"
+ok "the others are not" test "$(sed -n '/^--- 2 ---$/,/^--- 3 ---$/p' <<<"$out" | sed '1d;$d')" != "$text"
+run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 6
+ok "another seed gives another text" test "$out" != "$text"
+run generate runs/bytes - --tokens 120 --temperature 0.7 --seed 5 < <(printf 'the quick')
+is "a prompt from standard input" "$out" "$text"
+run generate runs/bytes "the quick" --tokens 30 --temperature 0 --seed 1
+greedy=$out
+run generate runs/bytes "the quick" --tokens 30 --top-k 1 --seed 9
+is "the most probable token is that of --top-k 1" "$out" "$greedy"
+run generate runs/bytes "the quick" --tokens 30 --top-p 0.0001 --seed 9
+is "and of a tiny --top-p" "$out" "$greedy"
+run generate runs/bytes "the quick" --tokens 3 --temperature 0 --only-new
+is "without the prompt" "the quick$out" "${greedy:0:12}"
+run generate runs/bytes --tokens 20
+is "no prompt is needed" "$status" 0
+run "$LOCKSTEP" generate runs/bytes x --tokens 5
+like "the speed is said" "$err" '^1 token of the prompt in [0-9.]+ sec, [0-9]+ new ones in [0-9.]+ sec, [0-9.]+ tokens/sec'
+mv text.txt away.txt
+run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5
+is "the data is not needed" "$out" "$text"
+mv away.txt text.txt
+
+# ---- vocabularies
+run "$LOCKSTEP" data make vocab text.txt --bpe --size 300 --out bpe
+like "byte pairs are learnt" "$out$err" '^bpe: 300 pieces from [0-9]+ words'
+is "merges are as many as pieces" "$(grep -vc '^#' bpe/merges.txt)" 43
+run gpt --vocab bpe --steps 60 --run runs/bpe
+is "and trained with" "$status" 0
+run generate runs/bpe "the quick" --tokens 40 --temperature 0.7
+like "and generated with" "$out" '^the quick.'
+run "$LOCKSTEP" data make vocab text.txt --chars --out chars
+like "so are characters" "$out$err" '^chars: 2[0-9]|3[0-9] pieces from [0-9]+ characters'
+run gpt --vocab chars --steps 20 --run runs/chars
+is "and trained with, too" "$status" 0
+fails_with "a prompt with others is refused" 1 "character U\+0021 is not in the vocabulary" "$LOCKSTEP" generate runs/chars "ab!" --tokens 3
+cp -r bpe other
+sed -i '$d' other/merges.txt
+fails_with "another vocabulary is refused" 1 "vocabulary" "$LOCKSTEP" train "${job[@]}" --vocab other --steps 70 --run runs/bpe --resume
+cp bpe/vocab.json bpe/merges.txt .
+run gpt --steps 5 --run runs/beside
+is "one beside the data is used" "$(cmp vocab.json runs/beside/vocab.json && echo same)" same
+run gpt --steps 5 --vocab bytes --run runs/plain
+ok "unless bytes are asked for" cmp runs/bytes/vocab.json runs/plain/vocab.json
+rm vocab.json merges.txt
+
+# ---- weights
+checkpoint=$(ls -d runs/bytes/ckpt/step-* | tail -n 1)
+run generate "$checkpoint/model.safetensors" "the quick" --vocab runs/bytes --tokens 120 --temperature 0.7 --seed 5
+is "weights and a vocabulary are enough" "$out" "$text"
+run gpt --steps 3 --init runs/bytes --lr 1e-9
+is "a run starts another" "$status" 0
+
+# ---- what does not go together
+fails_with "BERT does not generate" 1 "does not predict the next token" sh -c \
+	"'$LOCKSTEP' train --model bert-tiny --data babble-pairs --samples 20 --test-samples 5 --seq-len 16 --batch 4 --steps 1 --run runs/bert --quiet >/dev/null && '$LOCKSTEP' generate runs/bert x"
+fails_with "sst5 is for other models" 1 "a model of language takes" "$LOCKSTEP" train --model gpt-nano --data babble-pairs --steps 1
+fails_with "GPT does not classify" 1 "lockstep generate" "$LOCKSTEP" predict runs/bytes text.txt
+fails_with "nor count classes" 1 "predicts the next token" "$LOCKSTEP" eval runs/bytes --per-class
+fails_with "images are no text" 1 "takes text" "$LOCKSTEP" train --model gpt-nano --data glyphs --steps 1
+fails_with "a length beyond the model's is said" 2 "positions for 1024 tokens" "$LOCKSTEP" train --model gpt-nano --data text.txt --seq-len 1025 --steps 1
+fails_with "a vocab.txt is refused" 2 "no vocabulary for a model of language" sh -c "echo x >vocab.txt; '$LOCKSTEP' train --model gpt-nano --data text.txt --vocab vocab.txt --steps 1"
+fails_with "a share of 0 is refused" 2 "top-p" "$LOCKSTEP" generate runs/bytes x --top-p 0
+fails_with "and a negative temperature" 2 "temperature" "$LOCKSTEP" generate runs/bytes x --temperature -1
+test_end
