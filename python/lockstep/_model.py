@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from lockstep._arrays import Floats
 from lockstep._binding import ffi
 from lockstep._data import normalisation_of
 from lockstep._graph import Graph
-from lockstep._library import Handle, Options, Path, c_text, check, lib, text
+from lockstep._library import Caught, Handle, Options, Path, c_text, check, interruptible, lib, text
 
 CHUNK = 4096  # samples per call of C, between which Ctrl-C is seen
 
@@ -80,6 +80,7 @@ class Model(Handle):
         input: Optional[Tuple[int, int, int]] = None,
         data: Optional[Path] = None,
         data_dir: Optional[Path] = None,
+        vocab: Optional[Path] = None,
         seq_len: int = 0,
         layers: int = 0,
         width: int = 0,
@@ -92,8 +93,8 @@ class Model(Handle):
         """The newest checkpoint of a run directory, or a .safetensors file. What the run or the file says need not be
         given again."""
         options = Options("ls_model_load_options")
-        options.set(source=source, model=model, data=data, data_dir=data_dir, seq_len=seq_len, layers=layers, width=width,
-                    heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
+        options.set(source=source, model=model, data=data, data_dir=data_dir, vocab=vocab, seq_len=seq_len, layers=layers,
+                    width=width, heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
                     input="x".join(str(n) for n in input) if input is not None else None)  # fmt: skip
         out = ffi.new("ls_model **")
         check(lib.ls_model_load(out, options.pointer))
@@ -107,6 +108,7 @@ class Model(Handle):
         self.name: Optional[str] = text(facts.name) or None
         self.input_shape: Tuple[int, int, int] = (facts.channels, facts.height, facts.width)
         self.is_text: bool = facts.tokens_max > 0
+        self.predicts_next: bool = bool(facts.predicts_next)
         self.tokens_max: int = facts.tokens_max
         self.vocabulary: int = facts.vocabulary
         self.outputs: int = facts.outputs
@@ -166,6 +168,55 @@ class Model(Handle):
         if probabilities and len(logits):
             lib.ls_softmax(out, len(logits), self.outputs)
         return logits
+
+    def generate(
+        self,
+        prompt: Union[str, bytes] = "",
+        *,
+        tokens: int = 200,
+        texts: int = 1,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+        threads: int = 0,
+        goes_on: bool = False,
+        on_token: Optional[Callable[[int, bytes], Any]] = None,
+    ) -> List[str]:
+        """What a model of language adds to the prompt, `texts` times: up to `tokens` tokens each.
+
+        Tokens are drawn from the `top_k` most probable ones (0: from all) with the share `top_p` together, after logits were
+        divided by `temperature` (0: always the most probable token). `on_token` is called with the number of the text and the
+        bytes of every token, which may end inside a character; what it raises ends the call and is raised here. The same
+        model, prompt and seed give the same texts on any number of threads.
+        """
+        options, caught = Options("ls_generate_options"), Caught()
+        encoded = prompt.encode() if isinstance(prompt, str) else bytes(prompt)
+        written, stopped = [bytearray() for _ in range(max(texts, 0))], [False]
+
+        def write(_: Any, number: int, piece: Any, count: int) -> None:
+            got = bytes(ffi.buffer(piece, count))
+            written[number] += got
+            if on_token is not None and count and caught.error is None:
+                on_token(number, got)
+
+        options.set(prompt_bytes=len(encoded), tokens=tokens, texts=texts, temperature=temperature, top_k=top_k, top_p=top_p,
+                    seed=seed, threads=threads, goes_on=int(goes_on))  # fmt: skip
+        options.pointer.prompt = options.keep(ffi.new("char[]", encoded))
+        options.pointer.write = options.keep(ffi.callback(
+            "void(void *, int64_t, const char *, size_t)", write, onerror=lambda _, error, __: caught.keep(error)))  # fmt: skip
+        options.pointer.stop = options.keep(ffi.callback(
+            "int(void *)", lambda _: int(stopped[0] or caught.error is not None), error=1))  # fmt: skip
+
+        def call() -> None:
+            with self._lock:
+                caught.check(lib.ls_generate(self._use(), options.pointer, ffi.NULL))
+
+        def stop() -> None:
+            stopped[0] = True
+
+        interruptible(call, stop)
+        return [text.decode(errors="replace") for text in written]
 
     def _images(self, x: Any, segments: Any) -> _Images:
         if segments is not None:
@@ -328,6 +379,7 @@ class ModelRow(NamedTuple):
     summary: str
     is_text: bool
     pretrains: bool
+    predicts_next: bool
 
 
 def models() -> List[ModelRow]:
@@ -337,4 +389,5 @@ def models() -> List[ModelRow]:
         row = lib.ls_model_row_at(len(found))
         if row == ffi.NULL:
             return found
-        found.append(ModelRow(text(row.name), text(row.summary), bool(row.is_text), bool(row.pretrains)))
+        found.append(ModelRow(text(row.name), text(row.summary), bool(row.is_text), bool(row.pretrains),
+                              bool(row.predicts_next)))  # fmt: skip

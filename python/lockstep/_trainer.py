@@ -45,6 +45,7 @@ class EvalResult(NamedTuple):
     masked: int
     token_loss: float
     token_accuracy: float
+    perplexity: float
     fingerprint: str
 
 

@@ -7,6 +7,7 @@
 #include <lockstep/bindings.h>
 #include <lockstep/data.h>
 #include <lockstep/exchange.h>
+#include <lockstep/generate.h>
 #include <lockstep/hooks.h>
 #include <lockstep/launch.h>
 #include <lockstep/model.h>
@@ -26,6 +27,7 @@ static const ls_data_get_options data_get = LS_DATA_GET_OPTIONS_INIT;
 static const ls_data_make_options data_make = LS_DATA_MAKE_OPTIONS_INIT;
 static const ls_dataset_options dataset = LS_DATASET_OPTIONS_INIT;
 static const ls_eval_options eval = LS_EVAL_OPTIONS_INIT;
+static const ls_generate_options generate = LS_GENERATE_OPTIONS_INIT;
 static const ls_image_options image = LS_IMAGE_OPTIONS_INIT;
 static const ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
 static const ls_loss loss = LS_LOSS_INIT;
@@ -50,6 +52,7 @@ static const struct row {
 	{ "ls_data_make_options", &data_make, sizeof(data_make) },
 	{ "ls_dataset_options", &dataset, sizeof(dataset) },
 	{ "ls_eval_options", &eval, sizeof(eval) },
+	{ "ls_generate_options", &generate, sizeof(generate) },
 	{ "ls_image_options", &image, sizeof(image) },
 	{ "ls_launch_options", &launch, sizeof(launch) },
 	{ "ls_loss", &loss, sizeof(loss) },
