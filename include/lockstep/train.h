@@ -117,6 +117,8 @@ typedef struct ls_train_options {
 
 	const char *augment;    /* "crop:4,flip": random changes of training images, in this order; "none" */
 	double label_smoothing; /* of the cross-entropy, as PyTorch has it; 0: none */
+	int64_t lora; /* gpt: train adapters of this rank beside the layers of query, key and value, and nothing else (LoRA);
+		       * 0: train all parameters */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \

@@ -55,9 +55,14 @@ static int ends_with(const char *name, const char *ending)
 	return length >= tail && strcmp(name + length - tail, ending) == 0;
 }
 
+int ls_ckpt_is_adapter(const char *name)
+{
+	return strstr(name, ".lora_") != NULL;
+}
+
 int ls_ckpt_is_head(const ls_ckpt_name_rules *rules, const char *name)
 {
-	return rules && rules->body && strncmp(name, rules->body, strlen(rules->body)) != 0;
+	return rules && rules->body && (strncmp(name, rules->body, strlen(rules->body)) != 0 || ls_ckpt_is_adapter(name));
 }
 
 int ls_ckpt_is_idle(const ls_ckpt_name_rules *rules, const char *name)

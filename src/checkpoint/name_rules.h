@@ -26,7 +26,9 @@ typedef struct ls_ckpt_name_rules {
 /* The row that fits the model of `entries`; NULL: none. */
 const ls_ckpt_name_rules *ls_ckpt_name_rules_of(const ls_ckpt_tensors *entries);
 
-/* Whether a tensor belongs to the head of a task. */
+/* Whether a tensor is of an adapter (LoRA). */
+int ls_ckpt_is_adapter(const char *name);
+/* Whether a tensor belongs to the head of a task, which other tasks do not have, or is of an adapter. */
 int ls_ckpt_is_head(const ls_ckpt_name_rules *rules, const char *name);
 /* Whether a file may have this tensor although no model needs it. */
 int ls_ckpt_is_idle(const ls_ckpt_name_rules *rules, const char *name);

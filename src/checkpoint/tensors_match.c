@@ -111,7 +111,7 @@ static void mark(match *m, const ls_st_tensor *tensor)
 		m->used[tensor - ls_st_at(m->reader, 0)] = 1;
 }
 
-/* "cls.*, qa_outputs.*": the first word of a name, once each. */
+/* "cls.*, qa_outputs.*": the first word of a name, once each; "*.lora_*" for all adapters. */
 static void add_head(char *list, size_t size, const char *name)
 {
 	char word[LS_NAME_TEXT], shown[LS_NAME_TEXT + 4];
@@ -119,6 +119,8 @@ static void add_head(char *list, size_t size, const char *name)
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "."), name);
 	ls_text_printable(word, sizeof(word), word);
 	snprintf(shown, sizeof(shown), "%s.*", word);
+	if (ls_ckpt_is_adapter(name))
+		snprintf(shown, sizeof(shown), "*.lora_*");
 	if (!strstr(list, shown))
 		snprintf(list + used, size - used, "%s%s", used ? ", " : "", shown);
 }
@@ -275,7 +277,8 @@ static ls_status match_all(match *m)
 	if (m->list.count)
 		return fail_with(&m->list, m->label);
 	if (*m->fresh)
-		ls_log_note("%s has no %s: this head is newly initialised", m->label, m->fresh);
+		ls_log_note("%s has no %s: %s newly initialised", m->label, m->fresh,
+			    strstr(m->fresh, "lora") ? "adapters are" : "this head is");
 	if (m->other_classes)
 		ls_log_note("%s has %" PRId64 " class%s, this model %" PRId64
 			    ": its layer %s is not used, the model's own is newly initialised",

@@ -132,10 +132,20 @@ static ls_status freeze_all(ls_graph *graph, const char *patterns)
 		       patterns);
 }
 
+static int is_adapter(const ls_param *param)
+{
+	return strstr(param->name, ".lora_") != NULL;
+}
+
+/* Nothing is frozen, but in a model with adapters (LoRA) all that is none. */
 static void thaw(ls_graph *graph)
 {
+	int has_adapters = 0;
+
 	for (size_t i = 0; i < graph->params.count; i++)
-		graph->params.rows[i].is_frozen = 0;
+		has_adapters |= is_adapter(&graph->params.rows[i]);
+	for (size_t i = 0; i < graph->params.count; i++)
+		graph->params.rows[i].is_frozen = has_adapters && !is_adapter(&graph->params.rows[i]);
 }
 
 ls_status ls_graph_freeze(ls_graph *graph, const char *patterns)

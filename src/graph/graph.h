@@ -80,7 +80,8 @@ void ls_graph_fuse(ls_graph *graph);
  * what was frozen before is not any more. They keep their values in training, have no gradient and no optimizer state,
  * and lie behind the reachable ones; what only they would need is not computed. A batch norm with both its parameters
  * frozen keeps its running statistics as well, and normalises by them. Lays parameters out again: before any store is
- * allocated. A pattern that matches nothing, and patterns that match everything, are errors.
+ * allocated. A pattern that matches nothing, and patterns that match everything, are errors. Where some layers are adapters
+ * (".lora_" in their names), all others are frozen whatever the patterns say.
  */
 ls_status ls_graph_freeze(ls_graph *graph, const char *patterns);
 

@@ -33,26 +33,38 @@ static ls_value norm(ls_graph *g, ls_value x, ls_layer_name name)
 	return ls_layer_norm(g, x, name.text, (ls_layer_norm_options){ 0 });
 }
 
-static ls_value attend(ls_graph *g, ls_value x, const char *prefix, const gpt *size, float dropout)
+/* LoRA (Hu et al. 2021): y + x A B, where B starts from 0. */
+static ls_value adapt(ls_graph *g, ls_value x, ls_value y, const char *prefix, int rank, int out)
+{
+	ls_value a = ls_linear(g, x, ls_named(prefix, "attn.c_attn.lora_A").text,
+			       (ls_linear_options){ .out_features = rank, .no_bias = 1 });
+	ls_value b = ls_linear(g, a, ls_named(prefix, "attn.c_attn.lora_B").text,
+			       (ls_linear_options){ .out_features = out, .no_bias = 1, .init = LS_WEIGHTS_ZERO });
+	return ls_add(g, y, b);
+}
+
+static ls_value attend(ls_graph *g, ls_value x, const char *prefix, const gpt *size, const ls_model_options *o)
 {
 	int hidden = size->hidden;
 	ls_value all = linear(g, x, ls_named(prefix, "attn.c_attn"), 3 * hidden, DEVIATION);
+	if (o->text.lora > 0)
+		all = adapt(g, x, all, prefix, o->text.lora, 3 * hidden);
 	ls_value q = ls_slice(g, all, (ls_slice_options){ .first = 0, .channels = hidden });
 	ls_value k = ls_slice(g, all, (ls_slice_options){ .first = hidden, .channels = hidden });
 	ls_value v = ls_slice(g, all, (ls_slice_options){ .first = 2 * hidden, .channels = hidden });
 
 	return ls_attention(g, q, k, v,
-			    (ls_attention_options){ .num_heads = size->heads, .dropout = dropout, .is_causal = 1 });
+			    (ls_attention_options){ .num_heads = size->heads, .dropout = o->dropout, .is_causal = 1 });
 }
 
-static ls_value layer(ls_graph *g, ls_value x, int index, const gpt *size, float dropout)
+static ls_value layer(ls_graph *g, ls_value x, int index, const gpt *size, const ls_model_options *o)
 {
-	const ls_dropout_options drop = { .p = dropout };
+	const ls_dropout_options drop = { .p = o->dropout };
 	float last = DEVIATION / sqrtf(2.0f * (float)size->layers);
 	char prefix[64];
 
 	snprintf(prefix, sizeof(prefix), "transformer.h.%d", index);
-	ls_value y = attend(g, norm(g, x, ls_named(prefix, "ln_1")), prefix, size, dropout);
+	ls_value y = attend(g, norm(g, x, ls_named(prefix, "ln_1")), prefix, size, o);
 	y = linear(g, y, ls_named(prefix, "attn.c_proj"), size->hidden, last);
 	x = ls_add(g, x, ls_dropout(g, y, drop));
 	y = linear(g, norm(g, x, ls_named(prefix, "ln_2")), ls_named(prefix, "mlp.c_fc"), 4 * size->hidden, DEVIATION);
@@ -74,7 +86,7 @@ static ls_status build(ls_graph *g, const ls_model_options *o, gpt size)
 	ls_value x = ls_dropout(g, words, (ls_dropout_options){ .p = o->dropout });
 
 	for (int i = 0; i < size.layers; i++)
-		x = layer(g, x, i, &size, o->dropout);
+		x = layer(g, x, i, &size, o);
 	x = ls_masked_positions(g, norm(g, x, ls_named("transformer", "ln_f")));
 	return ls_graph_finish_language(g, ls_tied_linear(g, x, words, NULL));
 }

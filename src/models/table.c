@@ -83,6 +83,10 @@ ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 	LS_TRY(take_options(&o, options));
 	LS_TRY(ls_name_find("model", o.name, name_at, &row));
 	const ls_model_kind *kind = &kinds[row];
+	if (o.text.lora < 0 || (o.text.lora > 0 && !kind->row.predicts_next))
+		return ls_fail(LS_EINVALID,
+			       "options.lora %d: adapters are for gpt models, and have a rank of 1 or more",
+			       o.text.lora);
 	LS_TRY(ls_graph_new(&graph));
 	ls_status status = kind->build(graph, &o);
 	if (status != LS_OK) {

@@ -166,6 +166,7 @@ static const effect effects[] = {
 	{ "heads", builds_model, NULL, OWN_GRAPH },
 	{ "ffn", builds_model, NULL, OWN_GRAPH },
 	{ "max-len", builds_model, NULL, OWN_GRAPH },
+	{ "lora", builds_model, NULL, OWN_GRAPH },
 
 	{ "epochs", goes_by_epochs, "steps", NULL },
 	{ "steps", NULL, NULL, NULL },

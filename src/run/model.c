@@ -111,7 +111,8 @@ ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const 
 					     .hidden = (int)o->width,
 					     .heads = (int)o->heads,
 					     .ffn = (int)o->ffn,
-					     .positions = (int)o->max_len } };
+					     .positions = (int)o->max_len,
+					     .lora = (int)o->lora } };
 
 	ls_graph *graph = NULL;
 	LS_TRY(check_kind(o, info));

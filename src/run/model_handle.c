@@ -150,6 +150,7 @@ static void note_settings(ls_train_options *s, const ls_model_options *o, uint64
 	s->heads = o->text.heads;
 	s->ffn = o->text.ffn;
 	s->max_len = o->text.positions;
+	s->lora = o->text.lora;
 }
 
 ls_status ls_model_new_named(ls_model **out, const ls_model_options *options, uint64_t seed)

@@ -77,6 +77,8 @@ static const ls_setting settings[] = {
 	  1 << 20, BINDS | NOT_0 },
 	{ "max-len", 0, "N", TEXT, "transformer: number of positions (default 256)", LS_SETTING_INT, AT(max_len), 0,
 	  LS_TOKENS_MAX, BINDS | NOT_0 },
+	{ "lora", 0, "R", TEXT, "gpt: train adapters of rank R (LoRA) and nothing else", LS_SETTING_INT, AT(lora), 0,
+	  65536, BINDS | NOT_0 },
 
 	{ "epochs", 'e', "N", LENGTH, "train for N passes over the data", LS_SETTING_INT, AT(epochs), 1, 1e9, COMMON },
 	{ "steps", 0, "N", LENGTH, "stop after N steps in all, whatever the epochs", LS_SETTING_INT, AT(steps), 0, 1e15,

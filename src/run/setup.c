@@ -464,6 +464,7 @@ static ls_status use_model(ls_setup *s)
 	o->heads = m->heads;
 	o->ffn = m->ffn;
 	o->max_len = m->max_len;
+	o->lora = m->lora;
 	return LS_OK;
 }
 

@@ -37,6 +37,7 @@ static ls_train_options kept_of(const ls_trainer *t)
 	s.heads = m->heads;
 	s.ffn = m->ffn;
 	s.max_len = m->max_len;
+	s.lora = m->lora;
 	return s;
 }
 

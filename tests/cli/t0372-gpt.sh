@@ -118,6 +118,30 @@ is "weights and a vocabulary are enough" "$out" "$text"
 run gpt --steps 3 --init runs/bytes --lr 1e-9
 is "a run starts another" "$status" 0
 
+# ---- LoRA
+run gpt --steps 12 --init runs/bytes --lora 4 --run runs/lora
+like "adapters are trained, the rest is frozen" "$out" '148[0-9]+ parameters from runs/bytes, 146400 of them frozen'
+lora=$(fingerprint "$out")
+run gpt --steps 12 --init runs/bytes --lora 4 --devices 2
+is "to the same bits on two devices" "$(fingerprint "$out")" "$lora"
+cat >compare.py <<'END_PYTHON'
+import json, sys
+def tensors(path):
+    data = open(path, "rb").read()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    return {name: data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]] for name, t in header.items() if name != "__metadata__"}
+before, after = (tensors(path) for path in sys.argv[1:])
+adapters = {name for name in after if ".lora_" in name}
+assert len(adapters) == 6 and set(after) - adapters == set(before), sorted(set(after) ^ set(before))
+assert all(after[name] == before[name] for name in before)
+assert all(any(after[name]) for name in adapters)
+END_PYTHON
+ok "only adapters have changed" python3 compare.py "$checkpoint/model.safetensors" "$(ls -d runs/lora/ckpt/step-* | tail -n 1)/model.safetensors"
+run generate runs/lora "the quick" --tokens 20
+is "and are generated with" "$status" 0
+fails_with "other models have none" 2 "adapters are for gpt models" "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --steps 1 --lora 4
+
 # ---- what does not go together
 fails_with "BERT does not generate" 1 "does not predict the next token" sh -c \
 	"'$LOCKSTEP' train --model bert-tiny --data babble-pairs --samples 20 --test-samples 5 --seq-len 16 --batch 4 --steps 1 --run runs/bert --quiet >/dev/null && '$LOCKSTEP' generate runs/bert x"

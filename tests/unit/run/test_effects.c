@@ -78,6 +78,7 @@ static const struct {
 	{ "heads", &own, &text, "options.heads has no effect: the program brings a graph" },
 	{ "ffn", &own, &text, "options.ffn has no effect: the program brings a graph" },
 	{ "max-len", &own, &text, "options.max_len has no effect: the program brings a graph" },
+	{ "lora", &own, &text, "options.lora has no effect: the program brings a graph" },
 	{ "epochs", &by_steps, &images, "options.epochs has no effect with options.steps 3" },
 	{ "steps", NULL, &images, NULL },
 	{ "to-accuracy", NULL, &images, NULL },
