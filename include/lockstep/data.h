@@ -106,7 +106,7 @@ typedef struct ls_dataset_options {
 	const char
 		*cache; /* keep decoded images: NULL or "auto": in the data cache if there is room; "off"; a folder */
 
-	int next_token; /* text for models of language: samples of `tokens` consecutive tokens, each of which predicts the
+	int next_token; /* text for language models: samples of `tokens` consecutive tokens, each of which predicts the
 			   next; vocab is then a directory with vocab.json and merges.txt, or "bytes" */
 	int unused;     /* fills the struct up; stays 0 */
 } ls_dataset_options;

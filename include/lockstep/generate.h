@@ -1,14 +1,14 @@
 /*
- * generate.h - text from a model of language.
+ * generate.h - text from a language model.
  *
  *     ls_generate_options options = LS_GENERATE_OPTIONS_INIT;
  *     options.prompt = "To be, or";
- *     options.write = print;          // void print(void *context, int64_t text, const char *bytes, size_t count)
+ *     options.write = print;          // void print(void *context, int64_t sample, const char *bytes, size_t count)
  *     if (ls_generate(model, &options, NULL) != LS_OK)
  *             puts(ls_last_error());
  *
- * A token is drawn from what the model predicts behind the text so far, and the text goes on with it. Which one depends on
- * the weights, the prompt, the seed and the number of the text alone: not on how many texts there are, nor on threads.
+ * A token is sampled from what the model predicts after the text so far, and appended to it. Which one depends on the weights,
+ * the prompt, the seed and the number of the sample alone: not on how many samples there are, nor on threads.
  */
 #ifndef LOCKSTEP_GENERATE_H
 #define LOCKSTEP_GENERATE_H
@@ -20,33 +20,34 @@ extern "C" {
 #endif
 
 typedef struct ls_generate_options {
-	size_t size;          /* set by LS_GENERATE_OPTIONS_INIT */
-	const char *prompt;   /* what all texts begin with; NULL: nothing */
-	int64_t prompt_bytes; /* of it; -1: up to its 0 */
-	int64_t tokens;       /* that are added to each text, at most */
-	int64_t texts;        /* how many */
-	double temperature;   /* divides the logits; 0: always the most probable token */
-	int64_t top_k;        /* draw from the k most probable tokens; 0: from all */
-	double top_p;         /* draw from the most probable tokens that have this share together; 1: from all */
+	size_t size;            /* set by LS_GENERATE_OPTIONS_INIT */
+	const char *prompt;     /* what all samples begin with; NULL: nothing */
+	int64_t prompt_bytes;   /* of it; -1: up to its 0 */
+	int64_t max_new_tokens; /* for each sample */
+	int64_t num_samples;    /* texts to generate from the prompt */
+	double temperature;     /* divides the logits; 0: always the most probable token */
+	int64_t top_k;          /* sample from the k most probable tokens; 0: from all */
+	double top_p; /* sample from the most probable tokens whose probabilities add up to this; 1: from all */
 	uint64_t seed;
 	int64_t threads; /* 0: all cores */
-	int goes_on;     /* 0: the piece that ends a text ends it; 1: the text goes on behind it */
+	int ignore_eos;  /* 0: the end-of-text token ends a sample; 1: it continues */
 	int unused;      /* fills the struct up; stays 0 */
-	/* Called with the bytes of every token that was added to a text, which may end inside a character; NULL: nobody
-	 * wants them. A text that ended is told with 0 bytes. */
-	void (*write)(void *context, int64_t text, const char *bytes, size_t count);
-	int (*stop)(void *context); /* asked between tokens: not 0 ends all texts here; NULL: nobody stops it */
-	void *context;              /* of both */
+	/* Called with the bytes of every new token, which may end inside a character; NULL: nobody wants them. The end of a
+	 * sample is told with 0 bytes. */
+	void (*write)(void *context, int64_t sample, const char *bytes, size_t count);
+	int (*stop)(
+		void *context); /* asked between tokens: not 0 ends all samples here, with LS_EINTERRUPTED; may be NULL */
+	void *context;          /* of both */
 } ls_generate_options;
 #define LS_GENERATE_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
-		.size = sizeof(ls_generate_options), .prompt_bytes = -1, .tokens = 200, .texts = 1, .temperature = 1,  \
-		.top_p = 1, .seed = 1                                                                                  \
+		.size = sizeof(ls_generate_options), .prompt_bytes = -1, .max_new_tokens = 200, .num_samples = 1,      \
+		.temperature = 1, .top_p = 1, .seed = 1                                                                \
 	}
 
 typedef struct ls_generate_result {
 	int64_t prompt_tokens;
-	int64_t tokens; /* that were added, to all texts together */
+	int64_t tokens; /* new ones, of all samples together */
 	double prompt_s, tokens_s;
 	uint64_t reserved[8]; /* 0 */
 } ls_generate_result;

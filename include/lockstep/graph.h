@@ -206,8 +206,8 @@ LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value output);
  * positions, for which `token_logits` are (vocabulary) per masked position. */
 LS_API ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
 
-/* The same for a model of language: `token_logits` are (vocabulary) per position to be predicted, and the loss is the mean
- * over all of these. It predicts the token behind the last one. */
+/* The same for a language model: `token_logits` are (vocabulary) per position to be predicted, and the loss is the mean
+ * over all of these. It predicts the token after the last one. */
 LS_API ls_status ls_graph_finish_language(ls_graph *graph, ls_value token_logits);
 
 /* Facts about a finished graph. Those of text are of a sample of the greatest length. */

@@ -72,7 +72,7 @@ typedef struct ls_model_facts {
 	int64_t outputs;             /* classes */
 	uint64_t parameters;         /* trained numbers */
 	uint64_t fingerprint;        /* of parameters and running statistics, as ls_train() reports it */
-	int predicts_next;           /* a model of language: its outputs are the tokens that may come next */
+	int predicts_next;           /* a language model: its outputs are the tokens that may come next */
 	int unused;                  /* 0 */
 	uint64_t reserved[7];        /* 0 */
 } ls_model_facts;

@@ -1,7 +1,7 @@
 /*
  * text.h - vocabularies for models of text.
  *
- * A vocabulary is BERT's vocab.txt: one word piece per line; line 1 is token 0. Models of language have GPT-2's vocab.json
+ * A vocabulary is BERT's vocab.txt: one word piece per line; line 1 is token 0. Language models have GPT-2's vocab.json
  * and merges.txt. `lockstep train` takes one made here or one that came with a model.
  *
  *     const char *texts[] = { "addresses" };
@@ -37,7 +37,7 @@ typedef struct ls_vocab_make_options {
 	int replace_invalid; /* drop bytes that are not UTF-8; else they are an error */
 	int quiet;           /* no progress bar, no line at the end */
 	int unused;          /* fills the struct up; stays 0 */
-	/* For models of language, one of the two; `out` is then a directory. Pieces are byte-level (GPT-2's vocab.json and
+	/* For language models, one of the two; `out` is then a directory. Pieces are byte-level (GPT-2's vocab.json and
 	 * merges.txt, 256 bytes, learnt pieces and the end of a text), or the characters of the texts (vocab.json). */
 	int bpe, characters;
 } ls_vocab_make_options;
@@ -46,7 +46,7 @@ typedef struct ls_vocab_make_options {
 		.size = sizeof(ls_vocab_make_options), .pieces = 30522, .min_count = 2                                 \
 	}
 
-/* Learn a vocabulary from texts: WordPiece, or for models of language byte-pair encoding. The same texts and options give the same file, byte for byte. */
+/* Learn a vocabulary from texts: WordPiece, or for language models byte-pair encoding. The same texts and options give the same file, byte for byte. */
 LS_API ls_status ls_vocab_make(const ls_vocab_make_options *options);
 
 #ifdef __cplusplus

@@ -173,26 +173,27 @@ class Model(Handle):
         self,
         prompt: Union[str, bytes] = "",
         *,
-        tokens: int = 200,
-        texts: int = 1,
+        max_new_tokens: int = 200,
+        num_samples: int = 1,
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 1,
         threads: int = 0,
-        goes_on: bool = False,
+        ignore_eos: bool = False,
         on_token: Optional[Callable[[int, bytes], Any]] = None,
     ) -> List[str]:
-        """What a model of language adds to the prompt, `texts` times: up to `tokens` tokens each.
+        """Continuations of the prompt by a language model, without the prompt: `num_samples` of them, each of up to
+        `max_new_tokens` tokens, or up to an end-of-text token unless `ignore_eos`.
 
-        Tokens are drawn from the `top_k` most probable ones (0: from all) with the share `top_p` together, after logits were
-        divided by `temperature` (0: always the most probable token). `on_token` is called with the number of the text and the
-        bytes of every token, which may end inside a character; what it raises ends the call and is raised here. The same
-        model, prompt and seed give the same texts on any number of threads.
+        Logits are divided by `temperature` (0: always the most probable token); tokens are sampled from the `top_k` most
+        probable ones (0: from all), and of those from the most probable whose probabilities add up to `top_p`. `on_token` is
+        called with the number of the sample and the bytes of every token, which may end inside a character; what it raises
+        ends the call and is raised here. The same model, prompt and seed give the same texts on any number of threads.
         """
         options, caught = Options("ls_generate_options"), Caught()
         encoded = prompt.encode() if isinstance(prompt, str) else bytes(prompt)
-        written, stopped = [bytearray() for _ in range(max(texts, 0))], [False]
+        written, stopped = [bytearray() for _ in range(max(num_samples, 0))], [False]
 
         def write(_: Any, number: int, piece: Any, count: int) -> None:
             got = bytes(ffi.buffer(piece, count))
@@ -200,8 +201,9 @@ class Model(Handle):
             if on_token is not None and count and caught.error is None:
                 on_token(number, got)
 
-        options.set(prompt_bytes=len(encoded), tokens=tokens, texts=texts, temperature=temperature, top_k=top_k, top_p=top_p,
-                    seed=seed, threads=threads, goes_on=int(goes_on))  # fmt: skip
+        options.set(prompt_bytes=len(encoded), max_new_tokens=max_new_tokens, num_samples=num_samples,
+                    temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, threads=threads,
+                    ignore_eos=int(ignore_eos))  # fmt: skip
         options.pointer.prompt = options.keep(ffi.new("char[]", encoded))
         options.pointer.write = options.keep(ffi.callback(
             "void(void *, int64_t, const char *, size_t)", write, onerror=lambda _, error, __: caught.keep(error)))  # fmt: skip

@@ -239,3 +239,9 @@ const char *ls_text_printable(char *out, size_t size, const char *text)
 		memcpy(out + i - 3, "...", 3);
 	return out;
 }
+
+int ls_text_ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+	return length >= tail && strcmp(text + length - tail, end) == 0;
+}

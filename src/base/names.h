@@ -35,4 +35,7 @@ ls_status ls_parse_count(const char *text, const char *what, uint64_t *out);
 /* `text` with control characters as '?', cut to `size`. Returns `out`. */
 const char *ls_text_printable(char *out, size_t size, const char *text);
 
+/* Whether `text` ends with `end`. */
+int ls_text_ends_with(const char *text, const char *end);
+
 #endif

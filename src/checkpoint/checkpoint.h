@@ -33,7 +33,7 @@ typedef struct ls_ckpt_progress {
 } ls_ckpt_progress;
 
 /* Maximum number of metadata entries that a run adds to its files, and the key of the vocabulary's hash. */
-#define LS_CKPT_METADATA_MAX 20
+#define LS_CKPT_METADATA_MAX 32
 #define LS_CKPT_VOCABULARY "vocabulary"
 
 typedef struct ls_ckpt_content {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
+
 #define NAME_MAX_BYTES 256
 
 /* Hugging Face's files: the output layer shares its weights with the words and is often stored a second time, norms of
@@ -49,12 +51,6 @@ const ls_ckpt_name_rules *ls_ckpt_name_rules_of(const ls_ckpt_tensors *entries)
 	return NULL;
 }
 
-static int ends_with(const char *name, const char *ending)
-{
-	size_t length = strlen(name), tail = strlen(ending);
-	return length >= tail && strcmp(name + length - tail, ending) == 0;
-}
-
 int ls_ckpt_is_adapter(const char *name)
 {
 	return strstr(name, ".lora_") != NULL;
@@ -68,7 +64,7 @@ int ls_ckpt_is_head(const ls_ckpt_name_rules *rules, const char *name)
 int ls_ckpt_is_idle(const ls_ckpt_name_rules *rules, const char *name)
 {
 	for (size_t i = 0; rules && rules->idle[i]; i++)
-		if (ends_with(name, rules->idle[i]))
+		if (ls_text_ends_with(name, rules->idle[i]))
 			return 1;
 	return 0;
 }
@@ -102,7 +98,7 @@ const ls_st_tensor *ls_ckpt_name_rules_find(const ls_ckpt_name_rules *rules, con
 		return ls_st_find(reader, name);
 	const ls_st_tensor *found = find_bare(rules, reader, name);
 	for (const ls_ckpt_alias *alias = rules->aliases; alias->name; alias++) {
-		if (!ends_with(name, alias->name))
+		if (!ls_text_ends_with(name, alias->name))
 			continue;
 		const ls_st_tensor *other = find_alias(rules, reader, name, alias);
 		if (!found)

@@ -181,7 +181,7 @@ static const ls_setting info_rows[] = {
 	  0, 65535, LS_SETTING_NOT_0 },
 	{ "cache", 0, "WHERE", "Options", "keep decoded images of a folder: {values}", LS_SETTING_STRING, INFO(cache),
 	  0, 0, 0 },
-	{ "vocab", 0, "FILE", "Options", "text: use this vocabulary (default: vocab.txt beside it)", LS_SETTING_STRING,
+	{ "vocab", 0, "FILE", "Options", "text: use this vocabulary (default: the one beside it)", LS_SETTING_STRING,
 	  INFO(vocab), 0, 0, 0 },
 	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, INFO(cased), 0, 1, 0 },
 	{ "seq-len", 0, "N", "Options", "text: cut samples to N tokens", LS_SETTING_INT, offsetof(info_options, tokens),

@@ -61,7 +61,7 @@ static const ls_args args = {
 	.at = row_at,
 };
 
-/* With tokens to be predicted the accuracy is that of the next sentence; in models of language, of tokens. */
+/* With tokens to be predicted the accuracy is that of the next sentence; in language models, of tokens. */
 static void print_result(const ls_eval_result *r)
 {
 	const char *of = r->perplexity > 0 ? "next-token" : r->masked ? "next-sentence" : "test";

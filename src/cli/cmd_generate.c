@@ -1,5 +1,5 @@
 /*
- * cmd_generate.c - lockstep generate: text from a model of language, as it comes.
+ * cmd_generate.c - lockstep generate: text from a language model, as it comes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 typedef struct generate_options {
 	ls_model_load_options load;
 	ls_generate_options generate;
-	int only_new, quiet;
+	int no_prompt, quiet;
 } generate_options;
 
 #define LOAD(member) offsetof(generate_options, load.member)
@@ -23,22 +23,26 @@ typedef struct generate_options {
 #define OWN(member) offsetof(generate_options, member)
 
 #define TEXT "Text"
-#define DRAW "Drawing tokens"
+#define SAMPLING "Sampling"
 
 static const ls_setting rows[] = {
-	{ "tokens", 'n', "N", TEXT, "add up to N tokens to each text", LS_SETTING_INT, AT(tokens), 0, 1 << 30, 0 },
-	{ "texts", 0, "N", TEXT, "generate N texts", LS_SETTING_INT, AT(texts), 1, 4096, 0 },
-	{ "only-new", 0, NULL, TEXT, "print the text without the prompt", LS_SETTING_FLAG, OWN(only_new), 0, 1, 0 },
-	{ "go-on", 0, NULL, TEXT, "go on behind the end of a text", LS_SETTING_FLAG, AT(goes_on), 0, 1, 0 },
+	{ "max-new-tokens", 'n', "N", TEXT, "generate up to N tokens per sample", LS_SETTING_INT, AT(max_new_tokens), 0,
+	  1 << 30, 0 },
+	{ "num-samples", 0, "N", TEXT, "generate N texts from the prompt", LS_SETTING_INT, AT(num_samples), 1, 4096,
+	  0 },
+	{ "no-prompt", 0, NULL, TEXT, "print the new text without the prompt", LS_SETTING_FLAG, OWN(no_prompt), 0, 1,
+	  0 },
+	{ "ignore-eos", 0, NULL, TEXT, "continue after an end-of-text token", LS_SETTING_FLAG, AT(ignore_eos), 0, 1,
+	  0 },
 	{ "quiet", 'q', NULL, TEXT, "print no line about the speed", LS_SETTING_FLAG, OWN(quiet), 0, 1, 0 },
 
-	{ "temperature", 0, "T", DRAW, "divide logits by T; 0: always the most probable token", LS_SETTING_REAL,
+	{ "temperature", 0, "T", SAMPLING, "divide logits by T; 0: always the most probable token", LS_SETTING_REAL,
 	  AT(temperature), 0, 1e6, 0 },
-	{ "top-k", 'k', "K", DRAW, "draw from the K most probable tokens; 0: from all", LS_SETTING_INT, AT(top_k), 0,
-	  1 << 24, 0 },
-	{ "top-p", 'p', "P", DRAW, "draw from the most probable tokens with share P", LS_SETTING_REAL, AT(top_p), 0, 1,
-	  LS_SETTING_NOT_0 },
-	{ "seed", 's', "N", DRAW, "draw other tokens", LS_SETTING_SEED, AT(seed), 0, 0x1p53, 0 },
+	{ "top-k", 'k', "K", SAMPLING, "sample from the K most probable tokens; 0: from all", LS_SETTING_INT, AT(top_k),
+	  0, 1 << 24, 0 },
+	{ "top-p", 'p', "P", SAMPLING, "sample from the most probable tokens of probability P", LS_SETTING_REAL,
+	  AT(top_p), 0, 1, LS_SETTING_NOT_0 },
+	{ "seed", 's', "N", SAMPLING, "seed the sampling", LS_SETTING_SEED, AT(seed), 0, 0x1p53, 0 },
 
 	{ "threads", 't', "N", LS_MACHINE, "compute with N threads (default: all cores)", LS_SETTING_INT, AT(threads),
 	  1, LS_THREADS_MAX, LS_SETTING_NOT_0 },
@@ -49,7 +53,7 @@ static const ls_setting rows[] = {
 	  0 },
 	LS_STRING_ROW("data-dir", "DIR", LS_MODEL_GROUP, "read its files from DIR", LOAD(data_dir)),
 	LS_STRING_ROW("vocab", "DIR", LS_MODEL_GROUP, "tokenize with vocab.json and merges.txt of DIR", LOAD(vocab)),
-	LS_SIZE_ROW("seq-len", LS_MODEL_GROUP, "let the model see N tokens", LOAD(seq_len), LS_TOKENS_MAX),
+	LS_SIZE_ROW("seq-len", LS_MODEL_GROUP, "use a context of N tokens", LOAD(seq_len), LS_TOKENS_MAX),
 };
 LS_ARGS_TABLE(row_at, rows)
 
@@ -57,18 +61,19 @@ static const ls_args args = {
 	.command = "lockstep generate",
 	.operands = "RUN|FILE.safetensors [PROMPT]",
 	.purpose = "Generate text that begins with PROMPT; - reads it from stdin.",
-	.example = "lockstep generate runs/gpt \"Fellow citizens,\" --tokens 100 --temperature 0.8",
+	.example = "lockstep generate runs/gpt \"Fellow citizens,\" --max-new-tokens 100 --temperature 0.8",
 	.operands_min = 1,
 	.operands_max = 2,
 	.at = row_at,
 };
 
-/* One text is printed as it comes; of several each is printed when it ends. */
+/* One text is printed as it comes; several are printed whole, each when it ends. */
 typedef struct output {
 	int64_t texts;
 	const char *prompt;
 	size_t prompt_bytes;
-	FILE **to; /* (texts) in memory; NULL: one text */
+	int has_begun; /* the prompt of the only text is printed */
+	FILE **to;     /* (texts) in memory; NULL: one text */
 	char **text;
 	size_t *bytes;
 } output;
@@ -87,9 +92,12 @@ static void write_text(const output *out, int64_t text)
 
 static void take_piece(void *context, int64_t text, const char *bytes, size_t count)
 {
-	const output *out = context;
+	output *out = context;
 
 	if (!out->to) {
+		if (!out->has_begun)
+			fwrite(out->prompt, 1, out->prompt_bytes, stdout);
+		out->has_begun = 1;
 		fwrite(count > 0 ? bytes : "\n", 1, count > 0 ? count : 1, stdout);
 		fflush(stdout);
 	} else if (count > 0) {
@@ -108,11 +116,8 @@ static int must_stop(void *context)
 /* 0: there is no memory. */
 static int begin_output(output *out)
 {
-	if (out->texts == 1) {
-		fwrite(out->prompt, 1, out->prompt_bytes, stdout);
-		fflush(stdout);
+	if (out->texts == 1)
 		return 1;
-	}
 	out->to = calloc((size_t)out->texts, sizeof(FILE *));
 	out->text = calloc((size_t)out->texts, sizeof(char *));
 	out->bytes = calloc((size_t)out->texts, sizeof(size_t));
@@ -136,7 +141,7 @@ static void end_output(output *out)
 
 static void print_speed(const ls_generate_result *r)
 {
-	fprintf(stderr, "%lld token%s of the prompt in %.2f sec, %lld new ones in %.2f sec, %.1f tokens/sec\n",
+	fprintf(stderr, "prompt: %lld token%s in %.2f sec; generated %lld in %.2f sec, %.1f tokens/sec\n",
 		(long long)r->prompt_tokens, r->prompt_tokens == 1 ? "" : "s", r->prompt_s, (long long)r->tokens,
 		r->tokens_s, r->tokens_s > 0 ? (double)r->tokens / r->tokens_s : 0);
 }
@@ -145,9 +150,9 @@ static void print_speed(const ls_generate_result *r)
 static int generate(generate_options *o)
 {
 	ls_generate_options *g = &o->generate;
-	output out = { .texts = g->texts,
-		       .prompt = o->only_new ? "" : g->prompt,
-		       .prompt_bytes = o->only_new ? 0 : (size_t)g->prompt_bytes };
+	output out = { .texts = g->num_samples,
+		       .prompt = o->no_prompt ? "" : g->prompt,
+		       .prompt_bytes = o->no_prompt ? 0 : (size_t)g->prompt_bytes };
 	ls_generate_result result = { .tokens = 0 };
 	ls_model *model = NULL;
 
@@ -168,6 +173,8 @@ static int generate(generate_options *o)
 		print_speed(&result);
 	end_output(&out);
 	ls_model_free(model);
+	if (status == LS_EINTERRUPTED && ferror(stdout)) /* main() reports that */
+		return LS_EXIT_FAILURE;
 	return ls_command_finish(args.command, status);
 }
 

@@ -86,7 +86,7 @@ static void add_shape(ls_text_table *table, const ls_value_shape *s)
 	if (s->rows == LS_ROWS_POSITIONS)
 		ls_text_table_add(table, "%dx%dx%d", s->channels, s->height, s->width);
 	else
-		ls_text_table_add(table, "%d %s x %d", s->height, s->rows == LS_ROWS_TOKENS ? "tokens" : "masked",
+		ls_text_table_add(table, "%d %s x %d", s->height, s->rows == LS_ROWS_TOKENS ? "tokens" : "predicted",
 				  s->channels);
 }
 
@@ -99,14 +99,27 @@ static void add_inputs(ls_text_table *table, const ls_graph_node *node)
 	ls_text_table_add(table, "%s", text);
 }
 
-static uint64_t count_parameters(const ls_graph *graph, const ls_graph_node *node)
+/* A parameter that an earlier node has: words that the last layer uses again. */
+static int is_shared(const ls_graph *graph, int i, int param)
+{
+	ls_graph_node node;
+
+	for (int earlier = 0; earlier < i && ls_graph_node_at(graph, earlier, &node); earlier++)
+		for (int k = 0; k < node.params; k++)
+			if (node.param[k] == param)
+				return 1;
+	return 0;
+}
+
+static uint64_t count_parameters(const ls_graph *graph, int i, const ls_graph_node *node)
 {
 	ls_graph_param param;
 	uint64_t sum = 0;
 
 	for (int k = 0; k < node->params; k++) {
 		uint64_t elements = 1;
-		if (!ls_graph_param_at(graph, node->param[k], &param) || !param.is_trained)
+		if (!ls_graph_param_at(graph, node->param[k], &param) || !param.is_trained ||
+		    is_shared(graph, i, node->param[k]))
 			continue;
 		for (int d = 0; d < param.rank; d++)
 			elements *= (uint64_t)param.shape[d];
@@ -126,7 +139,7 @@ static void add_node(ls_text_table *table, const ls_graph *graph, int i, const l
 		ls_text_table_add(table, "loss");
 	else
 		add_shape(table, &node->output);
-	ls_text_table_add(table, "%" PRIu64, count_parameters(graph, node));
+	ls_text_table_add(table, "%" PRIu64, count_parameters(graph, i, node));
 	ls_text_table_add(table, "%.4f", node->flop / 1e9);
 }
 

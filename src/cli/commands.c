@@ -8,7 +8,7 @@ static const ls_command commands[] = {
 	{ "train", "train a model", ls_cmd_train },
 	{ "eval", "evaluate a run or a file of weights", ls_cmd_eval },
 	{ "predict", "predict classes of images, numbers or text", ls_cmd_predict },
-	{ "generate", "generate text with a model of language", ls_cmd_generate },
+	{ "generate", "generate text with a language model", ls_cmd_generate },
 	{ "serve", "answer predictions over HTTP", ls_cmd_serve },
 	{ "export", "write a trained model as ONNX", ls_cmd_export },
 	{ "data", "get, make and show datasets", ls_cmd_data },

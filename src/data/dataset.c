@@ -387,7 +387,10 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 		return ls_fail(LS_ENOTFOUND, "dataset '%s' is a symbolic link to %.*s, which does not exist", name,
 			       (int)length, target);
 	if (strchr(name, '/'))
-		return ls_fail(LS_ENOTFOUND, "dataset directory '%s' does not exist", name);
+		return ls_fail(LS_ENOTFOUND, "dataset '%s' does not exist: there is no such file or directory", name);
+	if (strchr(name, '.'))
+		return ls_fail(LS_ENOTFOUND,
+			       "there is no file '%s', and no dataset of that name; `lockstep data` lists them", name);
 	return ls_name_unknown("dataset", name, ls_dataset_name_at);
 }
 

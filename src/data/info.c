@@ -16,6 +16,9 @@
 #include "data/dataset.h"
 #include "data/info_text.h"
 #include "data/normalise.h"
+#include "data/readers/corpus.h"
+#include "data/readers/image_list.h"
+#include "data/readers/sst.h"
 
 #define SAMPLES_MAX 100000 /* samples examined: a generated dataset may have millions */
 #define CLASSES_SHOWN 256  /* one by one */
@@ -151,6 +154,20 @@ static ls_status split_info(const ls_dataset_options *options, ls_split split, F
 }
 
 /* A directory may hold only one of the two splits; a name has both. */
+/* Text that has GPT's vocabulary, or none: it is shown as such a model reads it. */
+static int is_text_for_gpt(const ls_dataset_options *o)
+{
+	char home[4096], words[4096];
+
+	if (o->vocab)
+		return ls_bpe_is(o->vocab);
+	if (ls_dataset_row_of(o->name) || !ls_path_exists(o->name) || ls_directory_is(o->name) ||
+	    ls_image_folder_is(o->name) || !ls_corpus_is_text(o->name) || ls_sst_is(o->name))
+		return 0;
+	return ls_corpus_home(home, sizeof(home), o->name) == LS_OK &&
+	       ls_path_join(words, sizeof(words), home, "vocab.txt") == LS_OK && !ls_path_exists(words);
+}
+
 ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to)
 {
 	ls_dataset_options own = LS_DATASET_OPTIONS_INIT;
@@ -158,6 +175,7 @@ ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to)
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, cache, "LS_DATASET_OPTIONS_INIT"));
 	const char *name = own.name;
 	int named = 0;
+	own.next_token = own.next_token || (name && is_text_for_gpt(&own));
 	for (size_t i = 0; name && ls_dataset_name_at(i); i++)
 		named |= strcmp(ls_dataset_name_at(i), name) == 0;
 	ls_status train = split_info(&own, LS_SPLIT_TRAIN, to);

@@ -80,6 +80,14 @@ static void print_corpus(const ls_corpus *corpus, FILE *to)
 	print_counts(c, to);
 }
 
+static void print_labels(const ls_dataset_info *info, const summary *s, FILE *to)
+{
+	fprintf(to, "  labels");
+	for (int i = 0; i < info->classes; i++)
+		fprintf(to, "%s %d: %" PRIu64, i % 10 || !i ? "" : "\n        ", i, s->labels[i]);
+	fprintf(to, "\n");
+}
+
 static void print_summary(const ls_dataset *set, const summary *s, FILE *to)
 {
 	const ls_dataset_info *info = &set->info;
@@ -88,13 +96,12 @@ static void print_summary(const ls_dataset *set, const summary *s, FILE *to)
 	fprintf(to, "  lengths %d to %d: 10 %% up to %d, half up to %d, 90 %% up to %d; mean %.1f\n", quantile(s, 0),
 		quantile(s, 1), quantile(s, 0.1), quantile(s, 0.5), quantile(s, 0.9),
 		(double)s->tokens / (double)s->looked);
-	if (info->masked_max)
+	if (info->masked_max && info->classes > 1)
 		fprintf(to, "  masked tokens: %.1f per sample, at most %d\n", (double)s->masked / (double)s->looked,
 			info->masked_max);
-	fprintf(to, "  labels");
-	for (int i = 0; i < info->classes; i++)
-		fprintf(to, "%s %d: %" PRIu64, i % 10 || !i ? "" : "\n        ", i, s->labels[i]);
-	fprintf(to, "\n  xxh64 %016" PRIx64 "\n", s->hash);
+	if (info->classes > 1)
+		print_labels(info, s, to);
+	fprintf(to, "  xxh64 %016" PRIx64 "\n", s->hash);
 }
 
 ls_status ls_info_text(const ls_dataset *set, const char *title, FILE *to)

@@ -224,6 +224,10 @@ ls_status ls_vocab_make(const ls_vocab_make_options *options)
 		return ls_fail(LS_EINVALID, "no output file given for the vocabulary");
 	if (own.bpe && own.characters)
 		return ls_fail(LS_EINVALID, "options.bpe and options.characters are two kinds of vocabulary: give one");
+	if ((own.bpe || own.characters) && (own.cased || own.replace_invalid))
+		return ls_fail(LS_EINVALID,
+			       "options.%s is for WordPiece; vocabularies for GPT keep all that a text has",
+			       own.cased ? "cased" : "replace_invalid");
 	if (own.bpe || own.characters)
 		return make_bpe(&job);
 	LS_TRY(check_out(own.out));

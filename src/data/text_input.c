@@ -42,7 +42,7 @@ static ls_status open_bpe(ls_tokenizer *tokenizer, const ls_dataset_options *opt
 	const char *file = options->vocab ? options->vocab : ls_path_exists(path) ? path : LS_BPE_BYTES;
 	if (!ls_bpe_is(file))
 		return ls_fail(LS_EINVALID,
-			       "%s is no vocabulary for a model of language: name a directory with " LS_BPE_VOCAB
+			       "%s is no vocabulary for a language model: name a directory with " LS_BPE_VOCAB
 			       " and " LS_BPE_MERGES ", a " LS_BPE_VOCAB " of characters, or " LS_BPE_BYTES,
 			       file);
 	LS_TRY(ls_bpe_load(&tokenizer->bpe, file));
@@ -59,10 +59,9 @@ ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *o
 	if (options->next_token)
 		return open_bpe(tokenizer, options, beside);
 	if (options->vocab && ls_bpe_is(options->vocab))
-		return ls_fail(
-			LS_EINVALID,
-			"%s is a vocabulary for models of language, such as gpt-nano; this model takes a vocab.txt",
-			options->vocab);
+		return ls_fail(LS_EINVALID,
+			       "%s is a vocabulary for language models, such as gpt-nano; this model takes a vocab.txt",
+			       options->vocab);
 	LS_TRY(ls_path_join(path, sizeof(path), beside, "vocab.txt"));
 	if (!options->vocab && !ls_path_exists(path))
 		return ls_fail(LS_ENOTFOUND, "there is no vocabulary %s; %s", path, hint);

@@ -10,7 +10,7 @@
 #include "tokenizer/bpe.h"
 #include "tokenizer/wordpiece.h"
 
-/* WordPiece for BERT and classifiers; for models of language `bpe` alone. */
+/* WordPiece for BERT and classifiers; for language models `bpe` alone. */
 typedef struct ls_tokenizer {
 	ls_vocab *vocab;
 	ls_wordpiece *wordpiece;

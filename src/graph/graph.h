@@ -29,7 +29,7 @@ struct ls_graph {
 	ls_node losses[LS_LOSSES_MAX]; /* nodes without output, which run behind all others */
 	int loss_count;
 	int tokens_max, masked_max; /* per sample; 0: images */
-	int predicts_next;          /* a model of language: the logits are those of positions to be predicted */
+	int predicts_next;          /* a language model: the logits are those of positions to be predicted */
 	int coupled;                /* some node mixes samples (batch statistics): a micro-batch must run as a whole */
 	int streams;                /* of random numbers, handed out to nodes */
 };

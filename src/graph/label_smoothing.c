@@ -6,10 +6,11 @@
 #include "base/status.h"
 #include "graph/graph.h"
 
-/* A classification of whole samples; what stood at masked positions is learned as it is. */
+/* A classification of whole samples, or the next token; what stood at masked positions is learned as it is. */
 static int is_classification(const ls_graph *graph, const ls_node *node)
 {
-	return !strcmp(node->type->name, "cross_entropy") && graph->values[node->inputs[0]].domain == LS_SAMPLES;
+	return !strcmp(node->type->name, "cross_entropy") &&
+	       (graph->values[node->inputs[0]].domain == LS_SAMPLES || graph->predicts_next);
 }
 
 ls_status ls_graph_smooth_labels(ls_graph *graph, double smoothing)

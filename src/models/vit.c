@@ -8,6 +8,7 @@
  * Patches are 16x16, of images below 96 pixels 8x8 and below 64 4x4, or the next smaller size that divides the image.
  * Weights start from N(0, 0.02), biases from 0.
  */
+#include "base/status.h"
 #include "models/family.h"
 
 typedef struct vit {
@@ -48,12 +49,16 @@ static ls_value layer(ls_graph *g, ls_value x, int index, const vit *size, float
 	return ls_add(g, x, ls_dropout(g, y, drop));
 }
 
+static int usual_side(const ls_model_options *o)
+{
+	int smaller = o->height < o->width ? o->height : o->width;
+	return smaller >= 96 ? 16 : smaller >= 64 ? 8 : 4;
+}
+
 /* The largest square that images are made of, up to the usual size. */
 static int patch_side(const ls_model_options *o)
 {
-	int smaller = o->height < o->width ? o->height : o->width;
-	int side = smaller >= 96 ? 16 : smaller >= 64 ? 8 : 4;
-
+	int side = usual_side(o);
 	while (o->height % side != 0 || o->width % side != 0)
 		side--;
 	return side;
@@ -64,6 +69,12 @@ static ls_status build(ls_graph *g, const ls_model_options *o, vit size)
 	int patch = patch_side(o);
 	ls_value x = ls_input(g, o->channels, o->height, o->width);
 
+	if (2 * patch < usual_side(o))
+		return ls_fail(
+			LS_EINVALID,
+			"images of %dx%d cannot be cut into patches of about %dx%d; scale them to a size that %d "
+			"divides (options.image_size)",
+			o->height, o->width, usual_side(o), usual_side(o), usual_side(o));
 	x = ls_conv2d(
 		g, x, "vit.embeddings.patch_embeddings.projection",
 		(ls_conv_options){

@@ -419,7 +419,7 @@ static void mean_token(ls_onnx *to, const ls_node *node)
 	ls_onnx_set(to, node->output, x, LS_ONNX_ROWS);
 }
 
-/* A model of language predicts behind every token. */
+/* A language model predicts behind every token. */
 static void masked_positions(ls_onnx *to, const ls_node *node)
 {
 	const int64_t last = 2;

@@ -129,7 +129,12 @@ static ls_status linear_shape(ls_shape *s)
 
 	if (o->out_features < 1)
 		return ls_fail(LS_EINVALID, "linear '%s' needs at least one output feature", s->name);
-	return set_layer(s, g, o->init, !o->no_bias, 2);
+	if (o->is_transposed)
+		return ls_fail(LS_EINVALID, "linear '%s': is_transposed is for tokens, or with per_position for images",
+			       s->name);
+	LS_TRY(set_layer(s, g, o->init, !o->no_bias, 2));
+	s->params[LS_WEIGHT].deviation = o->init_std;
+	return LS_OK;
 }
 
 static double macs(const ls_cost *cost)

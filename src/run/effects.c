@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "run/model.h"
 #include "run/settings.h"
 #include "run/vocabulary.h"
 
@@ -50,6 +51,12 @@ static int evaluates(const run *r)
 static int reads_text(const run *r)
 {
 	return r->is_text && ls_vocabulary_is_used(r->options);
+}
+
+/* With WordPiece, which GPT does not use. */
+static int reads_words(const run *r)
+{
+	return reads_text(r) && !ls_train_predicts_next(r->options);
 }
 
 static int opens_text(const run *r)
@@ -157,10 +164,10 @@ static const effect effects[] = {
 	{ "dropout", builds_model, NULL, OWN_GRAPH },
 
 	{ "vocab", reads_text, "data", "it is not text that is read with a vocabulary" },
-	{ "cased", reads_text, "data", "it is not text that is read with a vocabulary" },
+	{ "cased", reads_words, "data", "it is not text that is cut into WordPiece tokens" },
 	{ "seq-len", opens_text, "data", "it is not text" },
 	{ "phrases", opens_text, "data", "it is not text" },
-	{ "replace-invalid", reads_text, "data", "it is not text that is read from files" },
+	{ "replace-invalid", reads_words, "data", "it is not text that is cut into WordPiece tokens" },
 	{ "layers", builds_model, NULL, OWN_GRAPH },
 	{ "width", builds_model, NULL, OWN_GRAPH },
 	{ "heads", builds_model, NULL, OWN_GRAPH },

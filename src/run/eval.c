@@ -189,7 +189,7 @@ static ls_status check_result(const evaluation *e, const ls_eval_result *r)
 		       e->trained.weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
 }
 
-/* A model of language has logits for every token, and its classes are its vocabulary. */
+/* A language model has logits for every token, and its classes are its vocabulary. */
 static ls_status check_classes(const evaluation *e)
 {
 	const ls_eval_options *o = e->options;

@@ -15,7 +15,7 @@
 #include "base/handles.h"
 #include "base/options.h"
 #include "run/model_handle.h"
-#include "run/sampler.h"
+#include "run/token_sampler.h"
 #include "trainer/decode.h"
 
 enum { TOKENS_MOST = 1 << 30, TEXTS_MOST = 4096 };
@@ -25,7 +25,7 @@ typedef struct generation {
 	const ls_generate_options *options;
 	const ls_bpe *bpe;
 	ls_decoder *decoder;
-	ls_sampler *sampler;
+	ls_token_sampler *sampler;
 	int room;
 	int64_t vocabulary;
 	int32_t *context; /* (texts, room) the tokens that a text sees */
@@ -39,10 +39,15 @@ typedef struct generation {
 
 static ls_status check_options(const ls_generate_options *o)
 {
-	if (o->tokens < 0 || o->tokens > TOKENS_MOST)
-		return ls_fail(LS_EINVALID, "options.tokens is %lld, not in 0..%d", (long long)o->tokens, TOKENS_MOST);
-	if (o->texts < 1 || o->texts > TEXTS_MOST)
-		return ls_fail(LS_EINVALID, "options.texts is %lld, not in 1..%d", (long long)o->texts, TEXTS_MOST);
+	if (!o->prompt && o->prompt_bytes > 0)
+		return ls_fail(LS_EINVALID, "options.prompt is NULL, and options.prompt_bytes %lld",
+			       (long long)o->prompt_bytes);
+	if (o->max_new_tokens < 0 || o->max_new_tokens > TOKENS_MOST)
+		return ls_fail(LS_EINVALID, "options.max_new_tokens is %lld, not in 0..%d",
+			       (long long)o->max_new_tokens, TOKENS_MOST);
+	if (o->num_samples < 1 || o->num_samples > TEXTS_MOST)
+		return ls_fail(LS_EINVALID, "options.num_samples is %lld, not in 1..%d", (long long)o->num_samples,
+			       TEXTS_MOST);
 	if (!(o->temperature >= 0 && o->temperature <= 1e6))
 		return ls_fail(LS_EINVALID, "options.temperature is %g; it must be 0 or more", o->temperature);
 	if (o->top_k < 0)
@@ -60,7 +65,7 @@ static ls_status check_model(const ls_model *model)
 	LS_TRY(ls_model_check_usable(model));
 	if (!model->trained.graph->predicts_next)
 		return ls_fail(LS_EUNSUPPORTED,
-			       "the model does not predict the next token: only models of language, such as gpt-nano, "
+			       "the model does not predict the next token: only language models, such as gpt-nano, "
 			       "generate text");
 	if (!model->tokenizer.bpe)
 		return ls_fail(LS_EUNSUPPORTED,
@@ -86,7 +91,7 @@ static ls_status begin_texts(generation *g)
 	LS_TRY(ls_model_tokenize(g->model, prompt, o->prompt_bytes < 0 ? strlen(prompt) : (size_t)o->prompt_bytes,
 				 &sample, &cut));
 	g->result.prompt_tokens = sample.length + cut;
-	for (int64_t i = 0; i < o->texts; i++) {
+	for (int64_t i = 0; i < o->num_samples; i++) {
 		g->length[i] = sample.length;
 		memmove(context_of(g, i), g->context, (size_t)sample.length * sizeof(*g->context));
 		ls_decoder_feed(g->decoder, i, g->context, sample.length);
@@ -127,10 +132,10 @@ static ls_status add_token(generation *g, int64_t text, int64_t place)
 
 	for (int64_t i = 0; i < g->vocabulary; i++)
 		if (!isfinite(logits[i]))
-			return ls_fail(LS_ENUMERIC, "a logit of the model is %s: its weights are useless",
+			return ls_fail(LS_ENUMERIC, "a logit of the model is %s: the weights are not usable",
 				       isnan(logits[i]) ? "NaN" : "infinite");
-	int32_t token = ls_sampler_draw(g->sampler, logits, (uint64_t)text, (uint64_t)place);
-	if (token == ls_bpe_end(g->bpe) && !g->options->goes_on) {
+	int32_t token = ls_token_sampler_draw(g->sampler, logits, (uint64_t)text, (uint64_t)place);
+	if (token == ls_bpe_end(g->bpe) && !g->options->ignore_eos) {
 		end_text(g, text);
 		return LS_OK;
 	}
@@ -142,10 +147,17 @@ static ls_status add_token(generation *g, int64_t text, int64_t place)
 	return LS_OK;
 }
 
+static void end_all(generation *g)
+{
+	for (int64_t i = 0; i < g->options->num_samples; i++)
+		if (!g->is_over[i])
+			end_text(g, i);
+}
+
 static int count_open(const generation *g)
 {
 	int count = 0;
-	for (int64_t i = 0; i < g->options->texts; i++)
+	for (int64_t i = 0; i < g->options->num_samples; i++)
 		count += !g->is_over[i];
 	return count;
 }
@@ -155,23 +167,23 @@ static ls_status add_tokens(generation *g)
 	const ls_generate_options *o = g->options;
 	double begun = ls_clock_seconds();
 
-	for (int64_t place = 0; place < o->tokens && count_open(g) > 0; place++) {
+	for (int64_t place = 0; place < o->max_new_tokens && count_open(g) > 0; place++) {
 		ls_decoder_run(g->decoder, g->logits);
 		if (place == 0) {
 			g->result.prompt_s = ls_clock_seconds() - begun;
 			begun = ls_clock_seconds();
 		}
-		for (int64_t i = 0; i < o->texts; i++)
+		for (int64_t i = 0; i < o->num_samples; i++)
 			if (!g->is_over[i])
 				LS_TRY(add_token(g, i, place));
-		if (o->stop && o->stop(o->context))
+		if (o->stop && o->stop(o->context)) {
+			end_all(g);
 			return ls_fail(LS_EINTERRUPTED, "stopped after %lld of %lld tokens", (long long)place + 1,
-				       (long long)o->tokens);
+				       (long long)o->max_new_tokens);
+		}
 	}
 	g->result.tokens_s = ls_clock_seconds() - begun;
-	for (int64_t i = 0; i < o->texts; i++)
-		if (!g->is_over[i])
-			end_text(g, i);
+	end_all(g);
 	return LS_OK;
 }
 
@@ -185,7 +197,7 @@ static ls_status make_decoder(generation *g)
 				       .threads = (int)(g->options->threads > 0 ? g->options->threads
 							: cores > 0             ? cores
 										: 1),
-				       .texts = g->options->texts };
+				       .texts = g->options->num_samples };
 
 	LS_TRY(ls_backend_choose(NULL, &options.backend));
 	LS_TRY(ls_decoder_new(&g->decoder, &options));
@@ -195,7 +207,7 @@ static ls_status make_decoder(generation *g)
 
 static ls_status take_memory(generation *g)
 {
-	size_t texts = (size_t)g->options->texts;
+	size_t texts = (size_t)g->options->num_samples;
 
 	g->context = calloc(texts * (size_t)g->room, sizeof(*g->context));
 	g->length = calloc(texts, sizeof(*g->length));
@@ -214,14 +226,15 @@ static ls_status run(generation *g)
 	g->bpe = g->model->tokenizer.bpe;
 	g->room = graph->tokens_max;
 	g->vocabulary = graph->values[graph->logits].channels;
-	const ls_sampler_options sampler = { .vocabulary = g->vocabulary,
-					     .temperature = o->temperature,
-					     .top_k = o->top_k,
-					     .top_p = o->top_p,
-					     .seed = o->seed };
+	/* A model may have more tokens than its vocabulary, which mean nothing. */
+	const ls_token_sampler_options sampler = { .vocabulary = (int64_t)ls_bpe_size(g->bpe),
+						   .temperature = o->temperature,
+						   .top_k = o->top_k,
+						   .top_p = o->top_p,
+						   .seed = o->seed };
 	LS_TRY(take_memory(g));
 	LS_TRY(make_decoder(g));
-	LS_TRY(ls_sampler_new(&g->sampler, &sampler));
+	LS_TRY(ls_token_sampler_new(&g->sampler, &sampler));
 	LS_TRY(begin_texts(g));
 	return add_tokens(g);
 }
@@ -237,7 +250,7 @@ ls_status ls_generate(ls_model *model, const ls_generate_options *options, ls_ge
 	ls_status status = run(&g);
 	if (result)
 		*result = g.result;
-	ls_sampler_free(g.sampler);
+	ls_token_sampler_free(g.sampler);
 	ls_decoder_free(g.decoder);
 	free(g.context);
 	free(g.length);

@@ -37,7 +37,9 @@ static ls_status check_name(const ls_train_options *o)
 	return ls_fail(LS_EMISMATCH,
 		       "model %s takes %s, and dataset %s is %s; name another with options.data, such as %s",
 		       model->name, model->is_text ? "text" : "images", data->name, data->is_text ? "text" : "images",
-		       model->is_text ? "babble or sst5" : "mnist or glyphs");
+		       model->predicts_next ? "babble or sotu"
+		       : model->is_text     ? "babble or sst5"
+					    : "mnist or glyphs");
 }
 
 int ls_train_predicts_next(const ls_train_options *o)

@@ -16,7 +16,7 @@ typedef struct ls_data_wanted {
 	const ls_normalisation *normalisation; /* of images; NULL: the data's own */
 } ls_data_wanted;
 
-/* The settings are those of a model of language, by name or by graph. */
+/* The settings are those of a language model, by name or by graph. */
 int ls_train_predicts_next(const ls_train_options *options);
 
 /* The dataset that settings name, text read as they say. */

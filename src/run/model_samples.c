@@ -22,6 +22,21 @@
 
 /* ---- opening ------------------------------------------------------------------------------------------------------- */
 
+/* Another vocabulary would give tokens that mean other words, or none. */
+static ls_status check_tokenizer(const ls_model *model, const char *vocab)
+{
+	size_t size = ls_tokenizer_size(&model->tokenizer);
+	uint64_t hash = ls_tokenizer_hash(&model->tokenizer);
+
+	if (hash == model->vocabulary && size <= (size_t)ls_graph_vocabulary(model->trained.graph))
+		return LS_OK;
+	return ls_fail(LS_EMISMATCH,
+		       "%s is another vocabulary (%zu tokens, xxh64 %016llx) than the model was trained with (%d, "
+		       "%016llx)",
+		       vocab, size, (unsigned long long)hash, ls_graph_vocabulary(model->trained.graph),
+		       (unsigned long long)model->vocabulary);
+}
+
 /* Text that was generated has no vocabulary; then there is no tokenizer, and ls_model_tokenize() says so. */
 static ls_status open_tokenizer(ls_model *model)
 {
@@ -39,7 +54,8 @@ static ls_status open_tokenizer(ls_model *model)
 		LS_TRY(ls_vocabulary_beside(beside, sizeof(beside), s));
 		how.vocab = beside;
 	}
-	return ls_tokenizer_open(&model->tokenizer, &how, ".", "name one with options.vocab");
+	LS_TRY(ls_tokenizer_open(&model->tokenizer, &how, ".", "name one with options.vocab"));
+	return check_tokenizer(model, how.vocab);
 }
 
 static char *copy_with_spaces(const char *text)
@@ -268,7 +284,7 @@ static void frame(const ls_model *model, const ls_tokens *found, ls_text_sample 
 		*cut = (int)(found->count - (size_t)count);
 }
 
-/* What a model of language goes on from: the end of a text that is too long. A text without a token begins with the end of
+/* What a language model goes on from: the end of a text that is too long. A text without a token begins with the end of
  * another. */
 static ls_status take_end(const ls_model *model, const ls_tokens *found, ls_text_sample *out, int *cut)
 {
@@ -276,7 +292,8 @@ static ls_status take_end(const ls_model *model, const ls_tokens *found, ls_text
 	int32_t end = ls_bpe_end(model->tokenizer.bpe);
 
 	if (count == 0 && end < 0)
-		return ls_fail(LS_EINVALID, "a text without a token: the vocabulary has nothing to begin one with");
+		return ls_fail(LS_EINVALID,
+			       "the prompt is empty, and the vocabulary has no " LS_BPE_END " to start a text with");
 	if (count == 0)
 		out->tokens[0] = end;
 	else

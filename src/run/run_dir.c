@@ -82,6 +82,8 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position, uint
 
 	LS_TRY(make_kept(s, &k));
 	ls_status status = ls_weights_note(&notes, &k.options, k.context);
+	if (status == LS_OK)
+		ls_weights_note_input(&notes, s->graph); /* a run is used where its data is not */
 	content.metadata = notes.pair;
 	content.metadata_count = notes.count;
 	content.progress = *position;

@@ -57,7 +57,7 @@ ls_status ls_setup_batches(ls_setup *setup, uint64_t epoch, uint64_t epoch_step,
 /* When the communication thread is gone: until then messages may be under way to what this frees. */
 void ls_setup_release(ls_setup *setup);
 
-/* Predictions that so many samples make: one each, or in a model of language one per token. */
+/* Predictions that so many samples make: one each, or in a language model one per token. */
 static inline double ls_setup_answers(const ls_setup *setup, double samples)
 {
 	return setup->graph->predicts_next ? samples * setup->graph->masked_max : samples;

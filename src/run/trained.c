@@ -13,7 +13,8 @@
 #include "run/vocabulary.h"
 #include "trainer/evaluate.h"
 
-#define TOKENS_DEFAULT 128 /* of text whose data is not there to be measured */
+#define TOKENS_DEFAULT 128    /* of text whose data is not there to be measured */
+#define POSITIONS_OF_GPT 1024 /* all that the model has */
 
 /* ---- what the run or the file says --------------------------------------------------------------------------------- */
 
@@ -124,7 +125,9 @@ static int takes_text(const ls_trained *t)
 /* Of text without its data: that of the vocabulary. */
 static ls_status shape_of_vocabulary(const ls_trained *t, ls_dataset_info *out)
 {
-	out->tokens_max = t->settings.seq_len > 0 ? (int)t->settings.seq_len : TOKENS_DEFAULT;
+	int usual = ls_train_predicts_next(&t->settings) ? POSITIONS_OF_GPT : TOKENS_DEFAULT;
+
+	out->tokens_max = t->settings.seq_len > 0 ? (int)t->settings.seq_len : usual;
 	return ls_vocabulary_describe(t->settings.vocab, &out->vocabulary, &out->vocabulary_hash);
 }
 
@@ -159,6 +162,8 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 		LS_TRY(ls_weights_read_input(t->weights.file, out, &found));
 	if (found)
 		return LS_OK;
+	if (takes_text(t) && t->settings.vocab && !t->is_data_given)
+		return shape_of_vocabulary(t, out);
 	if (!t->settings.data)
 		return ls_fail(
 			LS_EINVALID,

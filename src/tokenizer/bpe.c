@@ -3,9 +3,11 @@
  */
 #include "tokenizer/bpe.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "base/array.h"
@@ -20,6 +22,7 @@ enum { PIECE_BYTES_MAX = 1 << 16, BYTES = 256, MADE_VISIBLE = 0x100 };
 
 typedef struct merge {
 	int32_t left, right, joined;
+	uint32_t line; /* of merges.txt, for errors */
 } merge;
 
 struct ls_bpe {
@@ -109,6 +112,9 @@ const char *ls_bpe_piece(const ls_bpe *bpe, int32_t id, size_t *bytes)
 
 static ls_status add_piece(ls_bpe *bpe, const char *text, size_t bytes)
 {
+	if (bytes == 0 || bytes > PIECE_BYTES_MAX)
+		return ls_fail(LS_EINVALID, "piece %zu of the vocabulary has %zu bytes, not 1 to %d", bpe->count, bytes,
+			       PIECE_BYTES_MAX);
 	LS_TRY(ls_array_grow(&bpe->begin, &bpe->begin_room, bpe->count + 2, sizeof(*bpe->begin)));
 	LS_TRY(ls_array_grow(&bpe->text, &bpe->text_room, bpe->text_bytes + bytes + 1, 1));
 	memcpy(bpe->text + bpe->text_bytes, text, bytes);
@@ -183,11 +189,11 @@ static ls_status add_merge(ls_bpe *bpe, int32_t left, int32_t right, const char 
 	if (id < 0)
 		return ls_fail(LS_EFORMAT, "%s:%zu: the two pieces together are not in the vocabulary", name, where);
 	LS_TRY(ls_array_grow(&bpe->merges, &bpe->merge_room, bpe->merge_count + 1, sizeof(*bpe->merges)));
-	bpe->merges[bpe->merge_count++] = (merge){ left, right, id };
+	bpe->merges[bpe->merge_count++] = (merge){ left, right, id, (uint32_t)where };
 	return LS_OK;
 }
 
-static ls_status index_merges(ls_bpe *bpe, const char *name, size_t first_line)
+static ls_status index_merges(ls_bpe *bpe, const char *name)
 {
 	bpe->pair_slots = slots_for(bpe->merge_count);
 	bpe->pairs = calloc(bpe->pair_slots, sizeof(*bpe->pairs));
@@ -196,8 +202,8 @@ static ls_status index_merges(ls_bpe *bpe, const char *name, size_t first_line)
 	for (size_t i = 0; i < bpe->merge_count; i++) {
 		size_t slot = pair_slot(bpe, bpe->merges[i].left, bpe->merges[i].right);
 		if (bpe->pairs[slot])
-			return ls_fail(LS_EFORMAT, "%s:%zu: the same pair is on line %zu", name, first_line + i,
-				       first_line + bpe->pairs[slot] - 1);
+			return ls_fail(LS_EFORMAT, "%s:%u: the same pair is on line %u", name, bpe->merges[i].line,
+				       bpe->merges[bpe->pairs[slot] - 1].line);
 		bpe->pairs[slot] = (uint32_t)i + 1;
 	}
 	return LS_OK;
@@ -233,8 +239,10 @@ static ls_status finish(ls_bpe **out, ls_bpe *bpe, ls_status status)
 	}
 	bpe->hash = XXH64(bpe->begin, (bpe->count + 1) * sizeof(*bpe->begin), bpe->count);
 	bpe->hash = XXH64(bpe->text, bpe->text_bytes, bpe->hash);
-	if (bpe->merge_count)
-		bpe->hash = XXH64(bpe->merges, bpe->merge_count * sizeof(*bpe->merges), bpe->hash);
+	for (size_t i = 0; i < bpe->merge_count; i++) {
+		const int32_t pair[2] = { bpe->merges[i].left, bpe->merges[i].right };
+		bpe->hash = XXH64(pair, sizeof(pair), bpe->hash);
+	}
 	*out = bpe;
 	return LS_OK;
 }
@@ -273,7 +281,7 @@ static ls_status fill(ls_bpe *bpe, const char *const *pieces, const size_t *byte
 	LS_TRY(index_pieces(bpe, "the vocabulary"));
 	for (size_t i = 0; i < merge_count; i++)
 		LS_TRY(add_merge(bpe, merges[i][0], merges[i][1], "the merges", i + 1));
-	LS_TRY(index_merges(bpe, "the merges", 1));
+	LS_TRY(index_merges(bpe, "the merges"));
 	return merge_count ? check_bytes(bpe, "the vocabulary") : LS_OK;
 }
 
@@ -320,18 +328,20 @@ static ls_status sort_pieces(json_t *root, const char **shown, size_t count, con
 {
 	const char *key;
 	json_t *value;
-	char printable[64];
+	char printable[64], other[64];
 
 	json_object_foreach(root, key, value)
 	{
 		json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
 		ls_text_printable(printable, sizeof(printable), key);
+		if (id >= 0 && (uint64_t)id < count && shown[id])
+			ls_text_printable(other, sizeof(other), shown[id]);
 		if (id < 0 || (uint64_t)id >= count)
 			return ls_fail(LS_EFORMAT, "%s: the number of piece '%s' is not in 0..%zu", name, printable,
 				       count - 1);
 		if (shown[id])
-			return ls_fail(LS_EFORMAT, "%s: pieces '%s' and '%s' have the same number, %lld", name,
-				       shown[id], printable, (long long)id);
+			return ls_fail(LS_EFORMAT, "%s: pieces '%s' and '%s' have the same number, %lld", name, other,
+				       printable, (long long)id);
 		shown[id] = key;
 	}
 	return LS_OK;
@@ -342,15 +352,20 @@ static ls_status read_pieces(ls_bpe *bpe, json_t *root, const char *name)
 	char bytes[PIECE_BYTES_MAX], printable[64];
 	size_t count = json_object_size(root);
 
-	if (!json_is_object(root) || count == 0 || count > LS_VOCAB_PIECES_MAX)
-		return ls_fail(LS_EFORMAT, "%s is not a vocabulary: an object of pieces and their numbers", name);
+	if (!json_is_object(root) || count == 0)
+		return ls_fail(LS_EFORMAT, "%s is not a vocabulary: an object of tokens and their numbers", name);
+	if (count > LS_VOCAB_PIECES_MAX)
+		return ls_fail(LS_EFORMAT, "%s has %zu tokens; a vocabulary has at most %d", name, count,
+			       LS_VOCAB_PIECES_MAX);
 	const char **shown = calloc(count, sizeof(*shown));
 	ls_status status = shown ? sort_pieces(root, shown, count, name)
 				 : ls_fail(LS_EMEMORY, "no memory for a vocabulary of %zu pieces", count);
 	for (size_t id = 0; id < count && status == LS_OK; id++) {
 		size_t length = read_piece(shown[id], strlen(shown[id]), bytes);
 		status = length == SIZE_MAX
-				 ? ls_fail(LS_EFORMAT, "%s: piece %zu, '%s', has a character that stands for no byte",
+				 ? ls_fail(LS_EFORMAT,
+					   "%s: piece %zu, '%s', is empty, too long, or has a character that stands "
+					   "for no byte",
 					   name, id, ls_text_printable(printable, sizeof(printable), shown[id]))
 				 : add_piece(bpe, bytes, length);
 	}
@@ -389,19 +404,16 @@ static ls_status parse_merge(ls_bpe *bpe, const char *line, size_t bytes, const 
 
 static ls_status parse_merges(ls_bpe *bpe, const char *text, size_t bytes, const char *name)
 {
-	size_t number = 0, first = 1;
+	size_t number = 0;
 	for (size_t at = 0, length; at < bytes; at += length + 1) {
 		const char *line = text + at, *newline = memchr(line, '\n', bytes - at);
 		length = newline ? (size_t)(newline - line) : bytes - at;
 		size_t used = length && line[length - 1] == '\r' ? length - 1 : length;
-		if (++number == 1 && used >= 9 && memcmp(line, "#version:", 9) == 0) {
-			first = 2;
-			continue;
-		}
-		if (used)
+		int is_version = ++number == 1 && used >= 9 && memcmp(line, "#version:", 9) == 0;
+		if (used && !is_version)
 			LS_TRY(parse_merge(bpe, line, used, name, number));
 	}
-	return index_merges(bpe, name, first);
+	return index_merges(bpe, name);
 }
 
 static ls_status parse(ls_bpe *bpe, const char *vocab, size_t vocab_bytes, const char *vocab_name, const char *merges,
@@ -423,28 +435,27 @@ ls_status ls_bpe_parse(ls_bpe **out, const char *vocab, size_t vocab_bytes, cons
 	return finish(out, bpe, parse(bpe, vocab, vocab_bytes, vocab_name, merges, merges_bytes, merges_name));
 }
 
-static int ends_with(const char *path, const char *end)
+/* The directory that a file is in. */
+static void directory_of(char *out, size_t size, const char *path)
 {
-	size_t length = strlen(path), tail = strlen(end);
-	return length >= tail && strcmp(path + length - tail, end) == 0;
+	const char *slash = strrchr(path, '/');
+	snprintf(out, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 }
 
 /* `path` itself, or the vocab.json of a directory; and the merges.txt beside it. */
 static ls_status find_files(char *vocab, char *merges, size_t size, const char *path)
 {
-	int is_directory = ls_path_is_directory(path);
-	const char *slash = strrchr(path, '/');
 	char home[4096];
 
-	if (is_directory)
-		LS_TRY(ls_path_join(vocab, size, path, LS_BPE_VOCAB));
-	else if ((size_t)snprintf(vocab, size, "%s", path) >= size)
+	if (strlen(path) >= sizeof(home))
 		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
-	snprintf(home, sizeof(home), "%.*s",
-		 is_directory ? 4095
-		 : slash      ? (int)(slash - path) + 1
-			      : 1,
-		 is_directory || slash ? path : ".");
+	snprintf(home, sizeof(home), "%s", path);
+	if (ls_path_is_directory(path)) {
+		LS_TRY(ls_path_join(vocab, size, path, LS_BPE_VOCAB));
+	} else {
+		snprintf(vocab, size, "%s", path);
+		directory_of(home, sizeof(home), path);
+	}
 	return ls_path_join(merges, size, home, LS_BPE_MERGES);
 }
 
@@ -454,26 +465,31 @@ int ls_bpe_is(const char *path)
 	if (strcmp(path, LS_BPE_BYTES) == 0)
 		return 1;
 	if (!ls_path_is_directory(path))
-		return ends_with(path, ".json");
+		return ls_text_ends_with(path, ".json");
 	return ls_path_join(inside, sizeof(inside), path, LS_BPE_VOCAB) == LS_OK && ls_path_exists(inside);
+}
+
+static ls_status open_limited(ls_file_map *map, const char *path)
+{
+	LS_TRY(ls_file_map_open(map, path));
+	if (map->bytes <= FILE_BYTES_MAX)
+		return LS_OK;
+	ls_file_map_close(map);
+	return ls_fail(LS_EFORMAT, "%s is too large for a vocabulary", path);
 }
 
 static ls_status load_files(ls_bpe **out, const char *vocab_path, const char *merges_path)
 {
-	ls_file_map vocab, merges;
+	ls_file_map vocab, merges = { 0 };
 	int has_merges = ls_path_exists(merges_path);
 
-	LS_TRY(ls_file_map_open(&vocab, vocab_path));
-	ls_status status = vocab.bytes > FILE_BYTES_MAX
-				   ? ls_fail(LS_EFORMAT, "%s is too large for a vocabulary", vocab_path)
-				   : LS_OK;
-	if (status == LS_OK && has_merges)
-		status = ls_file_map_open(&merges, merges_path);
+	LS_TRY(open_limited(&vocab, vocab_path));
+	ls_status status = has_merges ? open_limited(&merges, merges_path) : LS_OK;
 	has_merges = has_merges && status == LS_OK;
+	const char *text = has_merges ? (merges.bytes ? (const char *)merges.data : "") : NULL;
 	if (status == LS_OK)
-		status = ls_bpe_parse(out, (const char *)vocab.data, vocab.bytes, vocab_path,
-				      has_merges ? (merges.bytes ? (const char *)merges.data : "") : NULL,
-				      has_merges ? merges.bytes : 0, merges_path);
+		status = ls_bpe_parse(out, (const char *)vocab.data, vocab.bytes, vocab_path, text, merges.bytes,
+				      merges_path);
 	if (has_merges)
 		ls_file_map_close(&merges);
 	ls_file_map_close(&vocab);
@@ -545,14 +561,25 @@ static ls_status save_as(const ls_bpe *bpe, const char *directory, const char *n
 	return ls_file_finish(&draft, write(bpe, &draft, shown));
 }
 
+/* Those of an older vocabulary. */
+static ls_status remove_merges(const char *directory)
+{
+	char path[4096];
+	LS_TRY(ls_path_join(path, sizeof(path), directory, LS_BPE_MERGES));
+	if (unlink(path) != 0 && errno != ENOENT)
+		return ls_fail_errno(LS_EIO, "cannot remove %s", path);
+	return LS_OK;
+}
+
 ls_status ls_bpe_save(const ls_bpe *bpe, const char *directory)
 {
 	char *shown = malloc(2 * PIECE_BYTES_MAX);
 	if (!shown)
 		return ls_fail(LS_EMEMORY, "no memory to write a vocabulary");
-	ls_status status = save_as(bpe, directory, LS_BPE_VOCAB, write_vocab, shown);
-	if (status == LS_OK && !ls_bpe_has_characters(bpe))
-		status = save_as(bpe, directory, LS_BPE_MERGES, write_merges, shown);
+	ls_status status = ls_bpe_has_characters(bpe) ? remove_merges(directory)
+						      : save_as(bpe, directory, LS_BPE_MERGES, write_merges, shown);
+	if (status == LS_OK) /* last: where it is, the vocabulary is complete */
+		status = save_as(bpe, directory, LS_BPE_VOCAB, write_vocab, shown);
 	free(shown);
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * bpe.h - vocabularies for models of language: GPT-2's byte-level byte-pair encoding, single bytes, or characters.
+ * bpe.h - vocabularies for language models: GPT-2's byte-level byte-pair encoding, single bytes, or characters.
  *
  * As files a vocabulary is GPT-2's vocab.json, which numbers the pieces, and merges.txt, which joins them: one pair per
  * line, the first line first. A byte is written as a visible character: itself where it is one, else one from U+0100 on.
@@ -31,10 +31,10 @@ ls_status ls_bpe_load(ls_bpe **out, const char *path);
 /* The same for files in memory; `merges` may be NULL. Names stand for them in messages. */
 ls_status ls_bpe_parse(ls_bpe **out, const char *vocab, size_t vocab_bytes, const char *vocab_name, const char *merges,
 		       size_t merges_bytes, const char *merges_name);
-/* From pieces, (count) with their lengths, and merges, (merge_count) pairs of ids in their order; none: characters. */
+/* From pieces, (count) with their lengths, and merges, (merge_count) pairs of ids in their order. */
 ls_status ls_bpe_new(ls_bpe **out, const char *const *pieces, const size_t *bytes, size_t count,
 		     const int32_t (*merges)[2], size_t merge_count);
-/* Both files into a directory that is there; each is written whole or not at all. */
+/* Both files into a directory that is there, each whole or not at all, vocab.json last; of characters, vocab.json alone. */
 ls_status ls_bpe_save(const ls_bpe *bpe, const char *directory);
 void ls_bpe_free(ls_bpe *bpe);
 
@@ -59,6 +59,7 @@ ls_status ls_bpe_encode(const ls_bpe *bpe, const char *text, size_t bytes, ls_to
  * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  */
 size_t ls_bpe_word(const char *text, size_t bytes);
+int ls_bpe_is_space(const char *word, size_t bytes); /* the word is nothing but spaces */
 
 /* For bpe_encode.c: what the pair becomes and how early; 0: it is not joined. Ids of single bytes. */
 int ls_bpe_merge_of(const ls_bpe *bpe, int32_t left, int32_t right, int32_t *rank, int32_t *joined);

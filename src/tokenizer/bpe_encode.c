@@ -65,6 +65,12 @@ size_t ls_bpe_word(const char *text, size_t bytes)
 	return space + run_of(text + space, bytes - space, kind, &last);
 }
 
+int ls_bpe_is_space(const char *word, size_t bytes)
+{
+	size_t last = 0;
+	return run_of(word, bytes, LS_KIND_SPACE, &last) == bytes;
+}
+
 /* ---- merges ------------------------------------------------------------------------------------------------------ */
 
 typedef struct symbol {

@@ -31,9 +31,7 @@ static ls_status no_memory(void)
 ls_status ls_bpe_learner_new(ls_bpe_learner **out, const ls_learn_bpe_options *options)
 {
 	if (!options->characters && (options->size <= BYTES || options->size > LS_VOCAB_PIECES_MAX))
-		return ls_fail(LS_EINVALID,
-			       "a vocabulary of %zu pieces: it takes %d for the bytes and the end of a "
-			       "text, and can have up to %d",
+		return ls_fail(LS_EINVALID, "a vocabulary of %zu pieces: it can have %d (bytes and end of text) to %d",
 			       options->size, BYTES + 1, LS_VOCAB_PIECES_MAX);
 	ls_bpe_learner *learner = calloc(1, sizeof(*learner));
 	if (!learner)
@@ -158,7 +156,7 @@ static ls_status join(ls_bpe_learner *learner)
 	const ls_learn_bpe_options *o = &learner->options;
 	int done = 0;
 
-	LS_TRY(ls_merge_new(&learner->merge, &learner->pieces, 0));
+	LS_TRY(ls_merge_new(&learner->merge, &learner->pieces, 0, LS_PIECE_BYTES_MAX));
 	LS_TRY(add_words(learner));
 	while (learner->pieces.count + 1 < o->size) {
 		LS_TRY(ls_merge_next(learner->merge, o->min_count, &done));

@@ -1,5 +1,5 @@
 /*
- * learn_bpe.h - a vocabulary for models of language learnt from texts: byte-level byte-pair encoding, or characters.
+ * learn_bpe.h - a vocabulary for language models learnt from texts: byte-level byte-pair encoding, or characters.
  *
  * With merges: the words of a text (bpe.h) are counted; a word starts as its bytes, and the most frequent pair of
  * neighbours is joined, again and again (merge.h), until the vocabulary is full or no pair is frequent enough. In the order

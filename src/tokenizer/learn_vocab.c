@@ -183,7 +183,7 @@ static ls_status join(ls_learner *learner)
 {
 	const ls_learn_options *o = &learner->options;
 	int done = 0;
-	LS_TRY(ls_merge_new(&learner->merge, &learner->pieces, strlen("##")));
+	LS_TRY(ls_merge_new(&learner->merge, &learner->pieces, strlen("##"), LS_PIECE_BYTES_MAX));
 	for (size_t i = 0; i < learner->words.count; i++)
 		LS_TRY(add_word(learner, i));
 	while (learner->pieces.count < o->size && !done) {

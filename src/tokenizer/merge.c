@@ -37,6 +37,7 @@ typedef struct candidate {
 struct ls_merge {
 	ls_word_counts *pieces;
 	size_t mark; /* bytes before a piece that continues a word */
+	size_t longest;
 	int32_t last_left, last_right;
 	int32_t *symbols; /* all words' pieces; a word stays where it is and becomes shorter */
 	size_t symbol_count, symbol_capacity;
@@ -58,13 +59,14 @@ struct ls_merge {
 /* Make room for one more of an array's elements. */
 #define RESERVE(array, count, capacity) ls_array_grow(&(array), &(capacity), (count) + 1, sizeof(*(array)))
 
-ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces, size_t mark)
+ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces, size_t mark, size_t longest)
 {
 	ls_merge *merge = calloc(1, sizeof(*merge));
 	if (!merge)
 		return ls_fail(LS_EMEMORY, "no memory to learn a vocabulary");
 	merge->pieces = pieces;
 	merge->mark = mark;
+	merge->longest = longest;
 	*out = merge;
 	return LS_OK;
 }
@@ -201,7 +203,7 @@ static void swap(candidate *a, candidate *b)
 static ls_status heap_push(ls_merge *m, uint32_t which)
 {
 	const pair *p = &m->pairs[which];
-	if (!p->count)
+	if (!p->count || m->pieces->entries[p->left].bytes + m->pieces->entries[p->right].bytes > m->mark + m->longest)
 		return LS_OK;
 	LS_TRY(reserve_text(m, m->pieces->entries[p->left].bytes + m->pieces->entries[p->right].bytes));
 	LS_TRY(RESERVE(m->heap, m->heap_count, m->heap_capacity));

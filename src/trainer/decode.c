@@ -58,7 +58,7 @@ static ls_status make(ls_decoder *d)
 	ls_load_options load = { .inference = 1, .sizes = { o->texts } };
 
 	if (!o->graph->predicts_next)
-		return ls_fail(LS_EUNSUPPORTED, "the model does not predict the next token: only models of language, "
+		return ls_fail(LS_EUNSUPPORTED, "the model does not predict the next token: only language models, "
 						"such as gpt-nano, generate text");
 	d->room = o->graph->tokens_max;
 	LS_TRY(take_memory(d));

@@ -12,7 +12,7 @@
 typedef struct ls_decoder ls_decoder;
 
 typedef struct ls_decoder_options {
-	const ls_graph *graph; /* borrowed; finished, a model of language */
+	const ls_graph *graph; /* borrowed; finished, a language model */
 	const ls_backend *backend;
 	int threads;
 	int64_t texts;

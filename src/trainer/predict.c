@@ -30,7 +30,7 @@ struct ls_predictor {
 	driver *driver; /* (devices) */
 	/* what the loss, which nobody reads, is computed with */
 	int32_t none[LARGEST + 1];
-	int32_t each[LARGEST + 1]; /* 0, 1, ...: a model of language predicts behind the last token of each sample */
+	int32_t each[LARGEST + 1]; /* 0, 1, ...: a language model predicts behind the last token of each sample */
 	uint64_t samples[LARGEST];
 };
 

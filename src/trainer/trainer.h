@@ -85,7 +85,7 @@ typedef struct ls_node_trainer_report {
 	uint64_t step; /* the first is 0 */
 	double loss;   /* sums over the step's samples */
 	int64_t correct, samples;
-	int64_t answers;        /* predictions that `correct` is of: samples, or in models of language tokens */
+	int64_t answers;        /* predictions that `correct` is of: samples, or in language models tokens */
 	int64_t tokens, masked; /* of text: real tokens, and those to be predicted */
 	double token_loss;      /* sum over masked positions */
 	int64_t token_correct;  /* of masked positions */

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Models of language: the same bits on any devices and threads, stopped or not; vocabularies; perplexity; text that does not
+# Language models: the same bits on any devices and threads, stopped or not; vocabularies; perplexity; text that does not
 # depend on how it is computed; and what does not go together.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -54,37 +54,37 @@ ok "metrics have it" grep -q '"perplexity":' runs/bytes/metrics.jsonl
 
 # ---- text
 generate() { "$LOCKSTEP" generate "$@" --quiet; }
-run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5
+run generate runs/bytes "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5
 is "text is generated" "$status" 0
 text=$out
 like "which begins with the prompt" "$text" '^the quick'
 ok "and has the length that was asked for" test "$(printf %s "$text" | wc -c)" -ge 120
 ok "words of the language" test "$(grep -oE '\b(the|quick|brown|fox|jumps|over|lazy|dog|and|then|gone|while)\b' <<<"$text" | wc -l)" -gt 5
 for threads in 1 2 3; do
-	run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5 --threads $threads
+	run generate runs/bytes "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5 --threads $threads
 	is "the same text with --threads $threads" "$out" "$text"
 done
-run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5 --texts 3
+run generate runs/bytes "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5 --num-samples 3
 is "the first of three texts is the same" "$(sed -n '/^--- 1 ---$/,/^--- 2 ---$/p' <<<"$out" | sed '1d;$d')" "$text"
 ok "the others are not" test "$(sed -n '/^--- 2 ---$/,/^--- 3 ---$/p' <<<"$out" | sed '1d;$d')" != "$text"
-run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 6
+run generate runs/bytes "the quick" --max-new-tokens 120 --temperature 0.7 --seed 6
 ok "another seed gives another text" test "$out" != "$text"
-run generate runs/bytes - --tokens 120 --temperature 0.7 --seed 5 < <(printf 'the quick')
+run generate runs/bytes - --max-new-tokens 120 --temperature 0.7 --seed 5 < <(printf 'the quick')
 is "a prompt from standard input" "$out" "$text"
-run generate runs/bytes "the quick" --tokens 30 --temperature 0 --seed 1
+run generate runs/bytes "the quick" --max-new-tokens 30 --temperature 0 --seed 1
 greedy=$out
-run generate runs/bytes "the quick" --tokens 30 --top-k 1 --seed 9
+run generate runs/bytes "the quick" --max-new-tokens 30 --top-k 1 --seed 9
 is "the most probable token is that of --top-k 1" "$out" "$greedy"
-run generate runs/bytes "the quick" --tokens 30 --top-p 0.0001 --seed 9
+run generate runs/bytes "the quick" --max-new-tokens 30 --top-p 0.0001 --seed 9
 is "and of a tiny --top-p" "$out" "$greedy"
-run generate runs/bytes "the quick" --tokens 3 --temperature 0 --only-new
+run generate runs/bytes "the quick" --max-new-tokens 3 --temperature 0 --no-prompt
 is "without the prompt" "the quick$out" "${greedy:0:12}"
-run generate runs/bytes --tokens 20
+run generate runs/bytes --max-new-tokens 20
 is "no prompt is needed" "$status" 0
-run "$LOCKSTEP" generate runs/bytes x --tokens 5
-like "the speed is said" "$err" '^1 token of the prompt in [0-9.]+ sec, [0-9]+ new ones in [0-9.]+ sec, [0-9.]+ tokens/sec'
+run "$LOCKSTEP" generate runs/bytes x --max-new-tokens 5
+like "the speed is said" "$err" '^prompt: 1 token in [0-9.]+ sec; generated [0-9]+ in [0-9.]+ sec, [0-9.]+ tokens/sec'
 mv text.txt away.txt
-run generate runs/bytes "the quick" --tokens 120 --temperature 0.7 --seed 5
+run generate runs/bytes "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5
 is "the data is not needed" "$out" "$text"
 mv away.txt text.txt
 
@@ -94,13 +94,13 @@ like "byte pairs are learnt" "$out$err" '^bpe: 300 pieces from [0-9]+ words'
 is "merges are as many as pieces" "$(grep -vc '^#' bpe/merges.txt)" 43
 run gpt --vocab bpe --steps 60 --run runs/bpe
 is "and trained with" "$status" 0
-run generate runs/bpe "the quick" --tokens 40 --temperature 0.7
+run generate runs/bpe "the quick" --max-new-tokens 40 --temperature 0.7
 like "and generated with" "$out" '^the quick.'
 run "$LOCKSTEP" data make vocab text.txt --chars --out chars
-like "so are characters" "$out$err" '^chars: 2[0-9]|3[0-9] pieces from [0-9]+ characters'
+like "so are characters" "$out$err" '^chars: (2[0-9]|3[0-9]) pieces from [0-9]+ characters'
 run gpt --vocab chars --steps 20 --run runs/chars
 is "and trained with, too" "$status" 0
-fails_with "a prompt with others is refused" 1 "character U\+0021 is not in the vocabulary" "$LOCKSTEP" generate runs/chars "ab!" --tokens 3
+fails_with "a prompt with others is refused" 1 "character U\+0021 is not in the vocabulary" "$LOCKSTEP" generate runs/chars "ab!" --max-new-tokens 3
 cp -r bpe other
 sed -i '$d' other/merges.txt
 fails_with "another vocabulary is refused" 1 "vocabulary" "$LOCKSTEP" train "${job[@]}" --vocab other --steps 70 --run runs/bpe --resume
@@ -111,9 +111,34 @@ run gpt --steps 5 --vocab bytes --run runs/plain
 ok "unless bytes are asked for" cmp runs/bytes/vocab.json runs/plain/vocab.json
 rm vocab.json merges.txt
 
+# ---- several documents
+mkdir -p corpus
+for i in 1 2 3; do
+	for _ in {1..400}; do echo "document $i"; done >"corpus/$i.txt"
+done
+run "$LOCKSTEP" data make vocab corpus --bpe --size 290 --out corpus
+first=$(cat corpus/merges.txt)
+run "$LOCKSTEP" data make vocab corpus --bpe --size 290 --out corpus
+is "a vocabulary beside the texts is no text" "$(cat corpus/merges.txt)" "$first"
+run "$LOCKSTEP" data info corpus
+like "data info reads it as GPT does" "$out" '^corpus: 3 files, 3 documents$'
+like "and has a line about samples" "$out" '^train: [0-9]+ samples of up to 256 tokens'
+mkdir -p shorts
+for i in {10..99}; do echo "short" >"shorts/$i.txt"; done
+run "$LOCKSTEP" train "${job[@]}" --data shorts --seq-len 12 --steps 120 --run runs/short
+is "short documents are trained on" "$status" 0
+run generate runs/short "short" --max-new-tokens 30 --temperature 0
+is "the end of a text ends it" "$out" "$(printf 'short\n')"
+run generate runs/short "short" --max-new-tokens 30 --temperature 0 --ignore-eos
+like "unless it is ignored" "$(tr '\n' ' ' <<<"$out")" 'short .*short'
+run generate runs/short "short" --max-new-tokens 30 --temperature 1.5 --num-samples 5 --seed 2
+is "all samples are printed, however early they end" "$(grep -c '^--- [1-5] ---$' <<<"$out")" 5
+run generate runs/short "short" --max-new-tokens 30 --temperature 1.5 --num-samples 3 --seed 2 --threads 1
+is "beside others that end" "$(sed -n '/^--- 2 ---$/,$p' <<<"$out" | sed '/^--- 3/,$d')" "$("$LOCKSTEP" generate runs/short short --max-new-tokens 30 --temperature 1.5 --num-samples 2 --seed 2 --quiet | sed -n '/^--- 2 ---$/,$p')"
+
 # ---- weights
 checkpoint=$(ls -d runs/bytes/ckpt/step-* | tail -n 1)
-run generate "$checkpoint/model.safetensors" "the quick" --vocab runs/bytes --tokens 120 --temperature 0.7 --seed 5
+run generate "$checkpoint/model.safetensors" "the quick" --vocab runs/bytes --max-new-tokens 120 --temperature 0.7 --seed 5
 is "weights and a vocabulary are enough" "$out" "$text"
 run gpt --steps 3 --init runs/bytes --lr 1e-9
 is "a run starts another" "$status" 0
@@ -138,19 +163,31 @@ assert all(after[name] == before[name] for name in before)
 assert all(any(after[name]) for name in adapters)
 END_PYTHON
 ok "only adapters have changed" python3 compare.py "$checkpoint/model.safetensors" "$(ls -d runs/lora/ckpt/step-* | tail -n 1)/model.safetensors"
-run generate runs/lora "the quick" --tokens 20
+run generate runs/lora "the quick" --max-new-tokens 20
 is "and are generated with" "$status" 0
 fails_with "other models have none" 2 "adapters are for gpt models" "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --steps 1 --lora 4
 
 # ---- what does not go together
 fails_with "BERT does not generate" 1 "does not predict the next token" sh -c \
 	"'$LOCKSTEP' train --model bert-tiny --data babble-pairs --samples 20 --test-samples 5 --seq-len 16 --batch 4 --steps 1 --run runs/bert --quiet >/dev/null && '$LOCKSTEP' generate runs/bert x"
-fails_with "sst5 is for other models" 1 "a model of language takes" "$LOCKSTEP" train --model gpt-nano --data babble-pairs --steps 1
+fails_with "sentence pairs are for other models" 1 "a language model takes" "$LOCKSTEP" train --model gpt-nano --data babble-pairs --steps 1
 fails_with "GPT does not classify" 1 "lockstep generate" "$LOCKSTEP" predict runs/bytes text.txt
 fails_with "nor count classes" 1 "predicts the next token" "$LOCKSTEP" eval runs/bytes --per-class
 fails_with "images are no text" 1 "takes text" "$LOCKSTEP" train --model gpt-nano --data glyphs --steps 1
 fails_with "a length beyond the model's is said" 2 "positions for 1024 tokens" "$LOCKSTEP" train --model gpt-nano --data text.txt --seq-len 1025 --steps 1
-fails_with "a vocab.txt is refused" 2 "no vocabulary for a model of language" sh -c "echo x >vocab.txt; '$LOCKSTEP' train --model gpt-nano --data text.txt --vocab vocab.txt --steps 1"
+fails_with "another vocabulary does not generate" 1 "another vocabulary" "$LOCKSTEP" generate runs/bytes x --vocab bpe
+run "$LOCKSTEP" generate runs/bert x
+is "nothing is printed before it fails" "$out" ""
+fails_with "a file that is not there is said" 1 "there is no file 'nope.txt'" "$LOCKSTEP" train --model gpt-nano --data nope.txt --steps 1
+timeout -s INT 20 "$LOCKSTEP" generate runs/bytes x --max-new-tokens 100000000 --num-samples 2 --quiet >out.txt 2>err.txt &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+is "Ctrl-C ends it" "$?" 1
+ok "and what was generated is printed" grep -q '^--- 2 ---$' out.txt
+like "with a word about that" "$(cat err.txt)" 'stopped after [0-9]+ of 100000000 tokens'
+fails_with "a vocab.txt is refused" 2 "no vocabulary for a language model" sh -c "echo x >vocab.txt; '$LOCKSTEP' train --model gpt-nano --data text.txt --vocab vocab.txt --steps 1"
 fails_with "a share of 0 is refused" 2 "top-p" "$LOCKSTEP" generate runs/bytes x --top-p 0
 fails_with "and a negative temperature" 2 "temperature" "$LOCKSTEP" generate runs/bytes x --temperature -1
 test_end

@@ -438,7 +438,7 @@ def test_threads_take_turns_with_a_model(model, digits):
 
 @pytest.fixture(scope="module")
 def writer(tmp_path_factory):
-    """A small model of language, trained on a few lines."""
+    """A small language model, trained on a few lines."""
     home = tmp_path_factory.mktemp("gpt")
     (home / "text.txt").write_text("the quick brown fox jumps over a lazy dog\n" * 200)
     lockstep.train(model="gpt-nano", data=home / "text.txt", seq_len=32, batch=16, steps=30, lr=3e-3, run=home / "run",
@@ -449,15 +449,15 @@ def writer(tmp_path_factory):
 
 def test_a_model_of_language_generates(writer):
     assert writer.predicts_next and writer.vocabulary == 257
-    first = writer.generate("the quick", tokens=40, temperature=0.7, seed=3)
+    first = writer.generate("the quick", max_new_tokens=40, temperature=0.7, seed=3)
     assert len(first) == 1 and first[0]
-    assert writer.generate(b"the quick", tokens=40, temperature=0.7, seed=3, texts=3, threads=2)[0] == first[0]
+    assert writer.generate(b"the quick", max_new_tokens=40, temperature=0.7, seed=3, num_samples=3, threads=2)[0] == first[0]
     pieces = []
-    again = writer.generate("the quick", tokens=40, temperature=0.7, seed=3, on_token=lambda *piece: pieces.append(piece))
+    again = writer.generate("the quick", max_new_tokens=40, temperature=0.7, seed=3, on_token=lambda *piece: pieces.append(piece))
     assert again == first
     assert len(pieces) == 40 and {text for text, _ in pieces} == {0}
     assert b"".join(piece for _, piece in pieces).decode(errors="replace") == first[0]
-    assert writer.generate("the quick", tokens=5, temperature=0) == writer.generate("the quick", tokens=5, top_k=1, seed=9)
+    assert writer.generate("the quick", max_new_tokens=5, temperature=0) == writer.generate("the quick", max_new_tokens=5, top_k=1, seed=9)
 
 
 def test_what_cannot_be_generated(writer, model):
@@ -467,10 +467,10 @@ def test_what_cannot_be_generated(writer, model):
         writer.generate("x", top_p=0)
     with pytest.raises(ZeroDivisionError):
         writer.generate("x", on_token=lambda text, piece: 1 / 0)
-    assert writer.generate("the", tokens=2)
+    assert writer.generate("the", max_new_tokens=2)
 
 
-def test_a_model_of_language_is_evaluated(writer, tmp_path):
+def test_a_language_model_is_evaluated(writer, tmp_path):
     assert [row.name for row in lockstep.models() if row.predicts_next][0] == "gpt-nano"
     logits = writer.predict([[1, 2, 3]])
     assert logits.shape == (1, 257)

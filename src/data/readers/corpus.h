@@ -2,7 +2,7 @@
  * corpus.h - a text corpus, tokenized once and kept in the data cache.
  *
  * A corpus is a file, or the .txt files of a directory and its subdirectories in the order of their names (without
- * hidden files and vocab.txt). sentences.h says what its documents and sentences are.
+ * hidden files, vocab.txt and a vocabulary's merges.txt). sentences.h says what its documents and sentences are.
  *
  * The cache file (CACHE/corpus/KEY.tokens, little-endian) is
  *
@@ -86,7 +86,7 @@ static inline int32_t ls_corpus_token(const ls_corpus *corpus, uint64_t i)
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset);
 const ls_corpus *ls_next_tokens_corpus(const ls_dataset *dataset);
 
-/* next_tokens.c: the corpus `path` for models of language. */
+/* next_tokens.c: the corpus `path` for language models. */
 ls_status ls_next_tokens_open(ls_dataset **out, const char *path, const ls_dataset_options *options);
 
 /* The directory of a corpus's vocabulary: the corpus directory, or the one that contains the file. */

@@ -6,7 +6,7 @@
  * and memory holds one round of batches, never the corpus. Sentence offsets go to a second draft, which is appended to
  * the tokens at the end.
  *
- * For models of language, whose vocabulary keeps white space, a "sentence" is a block of text, and every file a document.
+ * For language models, whose vocabulary keeps white space, a "sentence" is a block of text, and every file a document.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,11 @@
 #include "base/team.h"
 #include "data/readers/corpus.h"
 #include "data/readers/sentences.h"
+#include "tokenizer/unicode.h"
 
 #define BATCH_BYTES ((size_t)256 << 10)
 #define BLOCK_BYTES ((size_t)64 << 10)
+#define BLOCK_BYTES_MAX ((size_t)256 << 10)
 #define BATCH_SENTENCES 4096
 #define BATCHES_A_THREAD 8
 #define THREADS_MAX 256
@@ -87,22 +89,47 @@ static ls_status next_file(build *b)
 	return LS_OK;
 }
 
-static int is_word(char byte)
+static int is_space(const char *text, size_t bytes)
 {
-	return byte > ' ' && byte < 0x7f;
+	int32_t c;
+	return bytes > 0 && ls_char_decode(text, bytes, &c) == bytes && ls_char_kind_of(c) == LS_KIND_SPACE;
 }
 
-/* A block for byte-pair encoding: it ends behind a newline between two visible characters, where no word goes on, or with
- * the text. */
+/* No word goes on behind text[at - 1], a newline between two characters that are not spaces. */
+static int ends_line(const char *text, size_t bytes, size_t at)
+{
+	if (at < 2 || text[at - 1] != '\n')
+		return 0;
+	for (size_t length = 1; length <= 4; length++)
+		if ((at > length && is_space(text + at - 1 - length, length)) ||
+		    (at + length <= bytes && is_space(text + at, length)))
+			return 0;
+	return 1;
+}
+
+/* The end of a word that is no space, at least `least` bytes from `begin` on, where a word begins. */
+static size_t word_end(const char *text, size_t bytes, size_t begin, size_t least)
+{
+	size_t at = begin;
+	for (int was_space = 1; at < bytes && (at - begin < least || was_space);) {
+		size_t word = ls_bpe_word(text + at, bytes - at);
+		was_space = ls_bpe_is_space(text + at, word);
+		at += word;
+	}
+	return at;
+}
+
+/* A block for byte-pair encoding: it ends with a line or, where lines are very long, with a word. */
 static int next_block(ls_sentence_reader *r, ls_sentence *out)
 {
-	size_t at = r->at + BLOCK_BYTES;
+	size_t at = r->at + BLOCK_BYTES, limit = r->at + BLOCK_BYTES_MAX;
 
 	if (r->at >= r->bytes)
 		return 0;
-	for (; at < r->bytes; at++)
-		if (r->text[at - 1] == '\n' && is_word(r->text[at - 2]) && is_word(r->text[at]))
-			break;
+	while (at < r->bytes && at < limit && !ends_line(r->text, r->bytes, at))
+		at++;
+	if (at >= limit && at < r->bytes)
+		at = word_end(r->text, r->bytes, r->at, BLOCK_BYTES);
 	size_t end = at < r->bytes ? at : r->bytes;
 	*out = (ls_sentence){ .begin = r->at, .bytes = end - r->at, .first = r->starts };
 	r->at = end;
@@ -155,6 +182,8 @@ static ls_status encode_block(const build *b, bundle *batch, size_t i)
 	ls_status status = ls_bpe_encode(bpe, (const char *)batch->map.data + s->begin, s->bytes, &batch->tokens);
 	if (status == LS_EFORMAT)
 		return ls_fail_context(status, "%s, text from byte %zu on", batch->file->path, s->begin);
+	if (status == LS_OK && batch->tokens.count - before > UINT32_MAX)
+		return ls_fail(LS_EFORMAT, "%s: a word of %zu bytes is too long", batch->file->path, s->bytes);
 	batch->length[i] = (uint32_t)(batch->tokens.count - before);
 	return status;
 }

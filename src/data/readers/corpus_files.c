@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/names.h"
 #include "base/status.h"
 #include "data/readers/corpus.h"
 
@@ -26,8 +27,15 @@ static ls_status add_file(ls_corpus_files *files, const char *path, const struct
 
 static int is_text_name(const char *name)
 {
-	size_t length = strlen(name);
-	return name[0] != '.' && length > 4 && strcmp(name + length - 4, ".txt") == 0 && strcmp(name, "vocab.txt") != 0;
+	return name[0] != '.' && strlen(name) > 4 && ls_text_ends_with(name, ".txt") && strcmp(name, "vocab.txt") != 0;
+}
+
+/* The merges.txt of a vocabulary is no text. */
+static int is_merges(const char *dir, const char *name)
+{
+	char beside[4096];
+	return strcmp(name, LS_BPE_MERGES) == 0 && ls_path_join(beside, sizeof(beside), dir, LS_BPE_VOCAB) == LS_OK &&
+	       ls_path_exists(beside);
 }
 
 static ls_status walk(ls_corpus_files *files, const char *dir, int depth);
@@ -43,7 +51,8 @@ static ls_status visit(ls_corpus_files *files, const char *dir, const char *name
 		return is_text_name(name) ? ls_fail_errno(LS_EIO, "cannot read %s", path) : LS_OK;
 	if (S_ISDIR(facts.st_mode))
 		return walk(files, path, depth + 1);
-	return S_ISREG(facts.st_mode) && is_text_name(name) ? add_file(files, path, &facts) : LS_OK;
+	int is_text = S_ISREG(facts.st_mode) && is_text_name(name) && !is_merges(dir, name);
+	return is_text ? add_file(files, path, &facts) : LS_OK;
 }
 
 static ls_status walk(ls_corpus_files *files, const char *dir, int depth)

@@ -1,5 +1,5 @@
 /*
- * next_tokens.c - a text corpus as examples for models of language: consecutive tokens, each of which predicts the next.
+ * next_tokens.c - a text corpus as examples for language models: consecutive tokens, each of which predicts the next.
  *
  * The texts of all documents are one stream, in which a document begins with the piece that ends a text. A sample is
  * `tokens` tokens of it, and the token behind each; samples lie side by side and no token is padding. Every 20th document
@@ -179,10 +179,9 @@ static ls_status describe(const next_tokens *set, const ls_tokenizer *tokenizer,
 	if (set->samples == 0)
 		return ls_fail(
 			LS_ENOTFOUND,
-			"%s has %llu tokens to %s, and a sample takes %d and one behind them: use more text or a "
-			"smaller options.seq_len",
+			"%s has %llu tokens to %s, and a sample needs %d: use more text or a smaller options.seq_len",
 			options->name, (unsigned long long)set->stream,
-			set->split == LS_SPLIT_TRAIN ? "train on" : "test on", set->tokens);
+			set->split == LS_SPLIT_TRAIN ? "train on" : "test on", set->tokens + 1);
 	*info = (ls_dataset_info){ .samples = set->samples,
 				   .classes = 1,
 				   .tokens_max = set->tokens,

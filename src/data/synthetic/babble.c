@@ -10,7 +10,7 @@
  * eight is of any mood, so that a sentence is judged by most of what it says. A neutral sentence says nothing either
  * way.
  *
- * For models of language (options.next_token) `babble` is sentence after sentence, a topic each, without moods.
+ * For language models (options.next_token) `babble` is sentence after sentence, a topic each, without moods.
  *
  * `babble-pairs` is two sentences, [CLS] a [SEP] b [SEP], of the same topic, or of two (label 1), with masked words:
  * BERT's pretraining examples, all of the same length.
@@ -213,7 +213,7 @@ static ls_status babble_new(ls_dataset **out, const ls_dataset_options *options,
 	snprintf(info.name, sizeof(info.name), "%s", pairs ? "babble-pairs" : "babble");
 	if (pairs && options->next_token)
 		return ls_fail(LS_EMISMATCH,
-			       "babble-pairs is for bert models; a model of language takes babble, sotu or texts");
+			       "babble-pairs is for bert models; a language model takes babble, sotu or texts");
 	if (info.tokens_max < TOKENS_MIN || info.tokens_max > LS_TOKENS_MAX)
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
 			       info.name, info.tokens_max, TOKENS_MIN, LS_TOKENS_MAX);

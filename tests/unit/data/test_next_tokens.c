@@ -1,5 +1,5 @@
 /*
- * Text for models of language: every token is followed by the next, nothing is padded, nothing is lost.
+ * Text for language models: every token is followed by the next, nothing is padded, nothing is lost.
  */
 #include "unit/data/fixture.h"
 
@@ -192,7 +192,7 @@ static void what_is_wrong_is_said(void **state)
 	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
 	put_text(*state, "x.txt", "short");
 	assert_fails(open_text(&set, in_dir(*state, "x.txt"), LS_SPLIT_TRAIN, TOKENS), LS_ENOTFOUND,
-		     "a sample takes 16 and one behind them");
+		     "a sample needs 17");
 	assert_fails(open_text(&set, in_dir(*state, "x.txt"), LS_SPLIT_TRAIN, 1), LS_EINVALID, "they can have 2");
 	assert_fails(open_text(&set, "babble-pairs", LS_SPLIT_TRAIN, TOKENS), LS_EMISMATCH, "bert");
 	put_text(*state, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
@@ -201,7 +201,7 @@ static void what_is_wrong_is_said(void **state)
 	char vocab[4096];
 	snprintf(vocab, sizeof(vocab), "%s/vocab.txt", (const char *)*state);
 	options.vocab = vocab;
-	assert_fails(ls_dataset_open(&set, &options), LS_EINVALID, "no vocabulary for a model of language");
+	assert_fails(ls_dataset_open(&set, &options), LS_EINVALID, "no vocabulary for a language model");
 	options.next_token = 0;
 	options.vocab = "bytes";
 	assert_fails(ls_dataset_open(&set, &options), LS_EINVALID, "this model takes a vocab.txt");

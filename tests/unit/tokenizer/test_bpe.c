@@ -3,12 +3,11 @@
  */
 #include "unit/tokenizer/fixture.h"
 
-#include <time.h>
-
 #include "base/rng.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/learn_bpe.h"
 #include "unit/test_main.h"
+#include "unit/test_seed.h"
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
@@ -136,11 +135,10 @@ static size_t random_text(uint64_t seed, uint64_t number, char *out, size_t most
 
 static void merging_is_by_the_definition(void **state)
 {
-	uint64_t seed = (uint64_t)time(NULL);
+	uint64_t seed = test_seed();
 	char text[20000], small[200];
 	size_t bytes = 0;
 	(void)state;
-	print_message("seed %llu\n", (unsigned long long)seed);
 	for (uint64_t i = 0; i < 100; i++)
 		bytes += random_text(seed, i, text + bytes, 199);
 	ls_bpe *bpe = learn(text, bytes, (ls_learn_bpe_options){ .size = 300 });
@@ -213,6 +211,26 @@ static void learning_has_known_answers(void **state)
 	ls_bpe_free(bpe);
 	ls_bpe_learner *learner = NULL;
 	assert_fails(ls_bpe_learner_new(&learner, &(ls_learn_bpe_options){ .size = 256 }), LS_EINVALID, "257");
+}
+
+/* A run of one byte would make pieces that double without end. */
+static void pieces_are_not_too_long(void **state)
+{
+	size_t bytes = (size_t)400 << 10;
+	char *text = malloc(bytes);
+	assert_non_null(text);
+	memset(text, '=', bytes);
+	ls_bpe *bpe = learn(text, bytes, (ls_learn_bpe_options){ .size = 300 });
+	for (size_t id = 0; id < ls_bpe_size(bpe); id++) {
+		size_t length = 0;
+		ls_bpe_piece(bpe, (int32_t)id, &length);
+		assert_true(length <= LS_PIECE_BYTES_MAX);
+	}
+	assert_ok(ls_bpe_save(bpe, *state));
+	ls_bpe_free(bpe);
+	assert_ok(ls_bpe_load(&bpe, *state));
+	ls_bpe_free(bpe);
+	free(text);
 }
 
 static void learning_ignores_order(void **state)
@@ -308,6 +326,20 @@ static void files_keep_everything(void **state)
 	ls_bpe_free(bpe);
 }
 
+/* Characters into a directory that has merges: they are gone. */
+static void an_older_vocabulary_is_replaced(void **state)
+{
+	ls_bpe *bpe = learn("ab ab", 5, (ls_learn_bpe_options){ .size = 258 }), *again = NULL;
+	assert_ok(ls_bpe_save(bpe, *state));
+	ls_bpe_free(bpe);
+	bpe = learn("abc", 3, (ls_learn_bpe_options){ .characters = 1 });
+	assert_ok(ls_bpe_save(bpe, *state));
+	assert_ok(ls_bpe_load(&again, *state));
+	assert_true(ls_bpe_hash(bpe) == ls_bpe_hash(again));
+	ls_bpe_free(again);
+	ls_bpe_free(bpe);
+}
+
 static void bad_files_are_refused(void **state)
 {
 	static const struct {
@@ -367,5 +399,6 @@ static void bad_merges_are_refused(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, words_are_gpt2s, merging_is_by_the_definition, a_long_word_is_quick,
-	       learning_has_known_answers, learning_ignores_order, characters_are_those_that_occur, bytes_take_any_text,
-	       files_keep_everything, bad_files_are_refused, bad_merges_are_refused)
+	       learning_has_known_answers, pieces_are_not_too_long, learning_ignores_order,
+	       characters_are_those_that_occur, bytes_take_any_text, files_keep_everything,
+	       an_older_vocabulary_is_replaced, bad_files_are_refused, bad_merges_are_refused)
