@@ -18,7 +18,7 @@ TOLERANCE = 1e-5  # of the largest logit, or of 1
 SAMPLES = 24
 TYPES = {"F32": np.float32, "I64": np.int64, "I32": np.int32}
 JOBS = [("mlp", "glyphs"), ("cnn", "glyphs"), ("resnet18", "glyphs"), ("resnet50", "glyphs"),
-        ("transformer", "babble"), ("bert-tiny", "babble"), ("bert-tiny", "babble-pairs")]
+        ("vit-tiny", "glyphs"), ("transformer", "babble"), ("bert-tiny", "babble"), ("bert-tiny", "babble-pairs")]
 
 
 def run(*command):
@@ -78,6 +78,33 @@ def compare(lockstep, directory, model, data):
     return max(distance(session, tensors, batch) for batch in (1, 5, SAMPLES))
 
 
+def compare_gpt(lockstep, directory):
+    """The most probable tokens by onnxruntime, each fed back, and what `lockstep generate` makes of the same prompt."""
+    place, text = os.path.join(directory, "gpt"), os.path.join(directory, "text.txt")
+    with open(text, "w") as f:
+        f.write("the quick brown fox jumps over a lazy dog\n" * 200)
+    run(lockstep, "train", "--model", "gpt-nano", "--data", text, "--seq-len", "40", "--batch", "16", "--steps", "30", "--lr",
+        "3e-3", "--run", place, "--quiet")
+    run(lockstep, "export", place, "--onnx", place + ".onnx")
+    onnx.checker.check_model(place + ".onnx", full_check=True)
+    session = onnxruntime.InferenceSession(place + ".onnx", providers=["CPUExecutionProvider"])
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    order = visible + [byte for byte in range(256) if byte not in visible]  # the vocabulary of bytes
+    ids = [order.index(byte) for byte in b"the quick"]
+    for _ in range(20):
+        feed = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, len(ids)), np.int64)}
+        ids.append(int(session.run(["logits"], feed)[0][0, -1].argmax()))
+    expected = subprocess.run([lockstep, "generate", place, "the quick", "--max-new-tokens", "20", "--temperature", "0", "--quiet"],
+                              capture_output=True, check=True).stdout
+    return bytes(order[i] for i in ids), expected.rstrip(b"\n")
+
+
+def tell(number, good, name, note):
+    print(f"{'ok' if good else 'not ok'} {number} - {name}")
+    print("\n".join("# " + line for line in note.splitlines()), flush=True)
+    return good
+
+
 def main():
     failed = 0
     for number, (model, data) in enumerate(JOBS, 1):
@@ -86,10 +113,14 @@ def main():
             good, note = worst <= TOLERANCE, f"largest difference {worst:.2g}, allowed {TOLERANCE:g}"
         except Exception as error:  # of any library: a test that fails
             good, note = False, str(error)
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - {model} on {data}: onnxruntime computes the same logits")
-        print("\n".join("# " + line for line in note.splitlines()), flush=True)
-    print(f"1..{len(JOBS)}")
+        failed += not tell(number, good, f"{model} on {data}: onnxruntime computes the same logits", note)
+    try:
+        got, expected = compare_gpt(sys.argv[1], sys.argv[2])
+        good, note = got.rstrip(b"\n") == expected, f"{got!r}, expected {expected!r}"
+    except Exception as error:
+        good, note = False, str(error)
+    failed += not tell(len(JOBS) + 1, good, "gpt-nano: onnxruntime generates the same text", note)
+    print(f"1..{len(JOBS) + 1}")
     sys.exit(1 if failed else 0)
 
 
