@@ -37,7 +37,8 @@ typedef struct ls_model_load_options {
 	const char *input;           /* shape of an image, "3x224x224"; else that of the data it was trained on */
 	const char *data, *data_dir; /* take the shape of this dataset's samples */
 	int64_t seq_len, layers, width, heads, ffn, max_len;
-	const char *vocab;          /* text: vocab.txt; NULL: the run's own copy, or the one beside the data */
+	const char *vocab; /* text: vocab.txt, of GPT a directory with vocab.json; NULL: the run's own copy, or the
+				     * one beside the data */
 	int cased, replace_invalid; /* text: keep case and accents; drop bytes that are not UTF-8, else an error */
 	const char *mean,
 		*deviation; /* images: "0.485,0.456,0.406", of pixels from 0 to 1, a number per channel or one */
@@ -115,7 +116,8 @@ LS_API ls_status ls_model_read_image(const ls_model *model, const void *bytes, s
 LS_API ls_status ls_model_normalise(const ls_model *model, float *pixels);
 
 /* A text, UTF-8, to [CLS] tokens [SEP]: tokens and length of `out`, and its segments unless they are NULL; the arrays are
- * the caller's, of tokens_max elements. *cut, unless it is NULL: tokens that were too many and left out. */
+ * the caller's, of tokens_max elements. *cut, unless it is NULL: tokens that were too many and left out. For a language
+ * model: the tokens alone, the last ones of a text that is too long. */
 LS_API ls_status ls_model_tokenize(const ls_model *model, const char *text, size_t bytes, ls_text_sample *out,
 				   int *cut);
 
@@ -125,7 +127,7 @@ LS_API ls_status ls_model_tokenize(const ls_model *model, const char *text, size
 LS_API ls_status ls_model_predict(ls_model *model, const float *images, int64_t count, float *logits);
 
 /* The same of text: tokens and length of each sample; segments may be NULL. Masked positions and labels are not looked
- * at. */
+ * at. The outputs of a language model are those of the token after the last. */
 LS_API ls_status ls_model_predict_text(ls_model *model, const ls_text_sample *samples, int64_t count, float *logits);
 
 /* Softmax of each row, in place. */

@@ -76,7 +76,7 @@ static const ls_option_alias aliases[] = {
 	{ "d-model", "width", NULL },
 	{ "num-heads", "heads", NULL },
 	{ "vocab-file", "vocab", NULL },
-	{ "tokenizer", "vocab", "a vocab.txt of WordPiece" },
+	{ "tokenizer", "vocab", "a vocab.txt of WordPiece, or for GPT a directory with vocab.json and merges.txt" },
 
 	{ "device", "devices", CPUS "; --devices N is how many teams of threads share the work" },
 	{ "gpus", "devices", CPUS "; --devices N is how many teams of threads share the work" },

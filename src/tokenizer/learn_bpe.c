@@ -1,3 +1,6 @@
+/*
+ * learn_bpe.c - counts of words or characters, and a vocabulary made of them.
+ */
 #include "tokenizer/learn_bpe.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/*
+ * decode.c - all texts in one micro-batch: the next tokens of each, packed, with a cache behind attention.
+ */
 #include "trainer/decode.h"
 
 #include <stdlib.h>
@@ -133,7 +136,7 @@ void ls_decoder_feed(ls_decoder *d, int64_t i, const int32_t *tokens, int count)
 	d->fed[i].rests = 0;
 }
 
-/* Its last token once more, in its old place, or the first of the vocabulary. */
+/* Any token, in a place that the next one overwrites. */
 void ls_decoder_rest(ls_decoder *d, int64_t i)
 {
 	d->fed[i].tokens[0] = 0;

@@ -1,5 +1,5 @@
 /*
- * allreduce.c - the all-reduce of lockstep/exchange.h.
+ * allreduce.c - the all-reduce of lockstep/exchange.h: of any program's arrays. That of gradients is strategies/allreduce.c.
  *
  *     ls_allreduce_sum()
  *       ls_allreduce_agree()    sizes: all ranks want the same sum           (agree.c)
