@@ -39,7 +39,7 @@ typedef struct ls_vocab_make_options {
 	int unused;          /* fills the struct up; stays 0 */
 	/* For language models, one of the two; `out` is then a directory. Pieces are byte-level (GPT-2's vocab.json and
 	 * merges.txt, 256 bytes, learnt pieces and the end of a text), or the characters of the texts (vocab.json). */
-	int bpe, characters;
+	int bpe, chars;
 } ls_vocab_make_options;
 #define LS_VOCAB_MAKE_OPTIONS_INIT                                                                                     \
 	{                                                                                                              \

@@ -109,7 +109,7 @@ static const ls_setting vocab_rows[] = {
 	{ "bpe", 0, NULL, "Options", "for GPT: learn byte pairs (vocab.json, merges.txt)", LS_SETTING_FLAG,
 	  offsetof(ls_vocab_make_options, bpe), 0, 1, 0 },
 	{ "chars", 0, NULL, "Options", "for GPT: take the characters of the texts (vocab.json)", LS_SETTING_FLAG,
-	  offsetof(ls_vocab_make_options, characters), 0, 1, 0 },
+	  offsetof(ls_vocab_make_options, chars), 0, 1, 0 },
 	{ "size", 0, "N", "Options", "write at most N entries", LS_SETTING_COUNT,
 	  offsetof(ls_vocab_make_options, pieces), 1, 1 << 24, 0 },
 	{ "cased", 0, NULL, "Options", "keep capitals and accents", LS_SETTING_FLAG,

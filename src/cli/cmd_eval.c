@@ -42,8 +42,8 @@ static const ls_setting rows[] = {
 	  AT(metrics), 0, 0, 0 },
 	{ "quiet", 'q', NULL, OPTIONS, "print no progress line", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
 
-	{ "vocab", 0, "FILE", TEXT, "tokenize with this vocabulary (default: the run's)", LS_SETTING_STRING,
-	  AT(vocab), 0, 0, 0 },
+	{ "vocab", 0, "FILE", TEXT, "tokenize with this vocabulary (default: the run's)", LS_SETTING_STRING, AT(vocab),
+	  0, 0, 0 },
 	{ "cased", 0, NULL, TEXT, "keep capitals and accents", LS_SETTING_FLAG, AT(cased), 0, 1, 0 },
 	{ "replace-invalid", 0, NULL, TEXT, "replace bytes that are not UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0,
 	  1, 0 },

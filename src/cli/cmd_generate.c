@@ -159,7 +159,7 @@ static int generate(generate_options *o)
 	ls_status status = ls_model_load(&model, &o->load);
 	if (status != LS_OK)
 		return ls_command_finish(args.command, status);
-	ls_stop_on_signals(LS_STOP_ALONE, 0);
+	ls_stop_on_signals(LS_STOP_TEXT, 0);
 	g->write = take_piece;
 	g->stop = must_stop;
 	g->context = &out;

@@ -75,6 +75,7 @@ void ls_stop_on_signals(ls_stop_role role, int has_run)
 	message = role == LS_STOP_NODE     ? ""
 		  : role == LS_STOP_SWEEP  ? "\nending the measurement; those that are done are kept\n"
 		  : role == LS_STOP_SERVER ? "\nanswering the requests that are here; again to stop at once\n"
+		  : role == LS_STOP_TEXT   ? "\nstopping; again to stop at once\n"
 		  : has_run                ? "\nfinishing the step, writing a checkpoint; again to stop at once\n"
 					   : "\nfinishing the step; again to stop at once\n";
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, before;

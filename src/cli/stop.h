@@ -5,9 +5,16 @@
 #define LS_CLI_STOP_H
 
 /* The role of this process: the whole run, a node that ls_launch() has started, the launcher, a sweep of many runs,
- * or a server.
+ * a server, or a text that is generated.
  */
-typedef enum ls_stop_role { LS_STOP_ALONE, LS_STOP_NODE, LS_STOP_LAUNCHER, LS_STOP_SWEEP, LS_STOP_SERVER } ls_stop_role;
+typedef enum ls_stop_role {
+	LS_STOP_ALONE,
+	LS_STOP_NODE,
+	LS_STOP_LAUNCHER,
+	LS_STOP_SWEEP,
+	LS_STOP_SERVER,
+	LS_STOP_TEXT
+} ls_stop_role;
 
 /*
  * From now on the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 asks the run to finish its step (and to write a checkpoint,

@@ -154,10 +154,10 @@ static ls_status split_info(const ls_dataset_options *options, ls_split split, F
 }
 
 /* A directory may hold only one of the two splits; a name has both. */
-/* Text that has GPT's vocabulary, or none: it is shown as such a model reads it. */
+/* Text that has GPT's vocabulary, and no other: it is shown as such a model reads it. */
 static int is_text_for_gpt(const ls_dataset_options *o)
 {
-	char home[4096], words[4096];
+	char home[4096], words[4096], pairs[4096];
 
 	if (o->vocab)
 		return ls_bpe_is(o->vocab);
@@ -165,7 +165,8 @@ static int is_text_for_gpt(const ls_dataset_options *o)
 	    ls_image_folder_is(o->name) || !ls_corpus_is_text(o->name) || ls_sst_is(o->name))
 		return 0;
 	return ls_corpus_home(home, sizeof(home), o->name) == LS_OK &&
-	       ls_path_join(words, sizeof(words), home, "vocab.txt") == LS_OK && !ls_path_exists(words);
+	       ls_path_join(words, sizeof(words), home, "vocab.txt") == LS_OK && !ls_path_exists(words) &&
+	       ls_path_join(pairs, sizeof(pairs), home, LS_BPE_VOCAB) == LS_OK && ls_path_exists(pairs);
 }
 
 ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to)

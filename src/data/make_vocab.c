@@ -165,7 +165,7 @@ static ls_status learn_bpe(vocab_job *job, ls_bpe **out)
 	const ls_vocab_make_options *o = job->options;
 	ls_learn_bpe_options learn_options = { .size = o->pieces,
 					       .min_count = o->min_count,
-					       .characters = o->characters,
+					       .characters = o->chars,
 					       .progress = show_pieces,
 					       .context = job };
 	LS_TRY(ls_bpe_learner_new(&job->learner_bpe, &learn_options));
@@ -187,7 +187,7 @@ static ls_status make_bpe(vocab_job *job)
 		status = ls_bpe_save(bpe, o->out);
 	if (status == LS_OK && !o->quiet)
 		ls_log_line("%s: %zu pieces from %" PRIu64 " %s, %.1f MB of text", o->out, ls_bpe_size(bpe),
-			    count_words(job), o->characters ? "characters" : "words", (double)job->bytes * 1e-6);
+			    count_words(job), o->chars ? "characters" : "words", (double)job->bytes * 1e-6);
 	ls_bpe_free(bpe);
 	ls_bpe_learner_free(job->learner_bpe);
 	return status;
@@ -222,13 +222,13 @@ ls_status ls_vocab_make(const ls_vocab_make_options *options)
 		return ls_fail(LS_EINVALID, "no text given to learn a vocabulary from");
 	if (!own.out || !*own.out)
 		return ls_fail(LS_EINVALID, "no output file given for the vocabulary");
-	if (own.bpe && own.characters)
-		return ls_fail(LS_EINVALID, "options.bpe and options.characters are two kinds of vocabulary: give one");
-	if ((own.bpe || own.characters) && (own.cased || own.replace_invalid))
+	if (own.bpe && own.chars)
+		return ls_fail(LS_EINVALID, "options.bpe and options.chars are two kinds of vocabulary: give one");
+	if ((own.bpe || own.chars) && (own.cased || own.replace_invalid))
 		return ls_fail(LS_EINVALID,
 			       "options.%s is for WordPiece; vocabularies for GPT keep all that a text has",
 			       own.cased ? "cased" : "replace_invalid");
-	if (own.bpe || own.characters)
+	if (own.bpe || own.chars)
 		return make_bpe(&job);
 	LS_TRY(check_out(own.out));
 	ls_status status = learn(&job, &vocab);

@@ -90,7 +90,8 @@ static ls_status begin_texts(generation *g)
 
 	LS_TRY(ls_model_tokenize(g->model, prompt, o->prompt_bytes < 0 ? strlen(prompt) : (size_t)o->prompt_bytes,
 				 &sample, &cut));
-	g->result.prompt_tokens = sample.length + cut;
+	size_t bytes = o->prompt_bytes < 0 ? strlen(prompt) : (size_t)o->prompt_bytes;
+	g->result.prompt_tokens = bytes > 0 ? sample.length + cut : 0;
 	for (int64_t i = 0; i < o->num_samples; i++) {
 		g->length[i] = sample.length;
 		memmove(context_of(g, i), g->context, (size_t)sample.length * sizeof(*g->context));

@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
 #include "data/readers/image_list.h"
+#include "data/text_input.h"
 #include "run/model.h"
 #include "run/weights.h"
 #include "tokenizer/bpe.h"
@@ -53,13 +54,21 @@ static ls_status copy_if_same(const char *from, uint64_t hash, const char *run, 
 	return status;
 }
 
+/* The run has this vocabulary; another one, or half of one, is replaced. */
+static int is_kept(const char *path, uint64_t hash)
+{
+	int pieces;
+	uint64_t found;
+	return ls_path_exists(path) && ls_vocabulary_describe(path, &pieces, &found) == LS_OK && found == hash;
+}
+
 ls_status ls_vocabulary_keep(const ls_train_options *o, uint64_t hash)
 {
 	char from[4096] = "", to[4096];
 	int copied = 0;
 
 	LS_TRY(ls_path_join(to, sizeof(to), o->run, ls_train_predicts_next(o) ? LS_BPE_VOCAB : COPY));
-	if (hash == 0 || ls_path_exists(to))
+	if (hash == 0 || is_kept(to, hash))
 		return LS_OK;
 	if (o->vocab)
 		snprintf(from, sizeof(from), "%s", o->vocab);

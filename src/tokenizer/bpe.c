@@ -67,15 +67,20 @@ static int32_t shown_as(uint8_t byte)
 	return hidden;
 }
 
-/* The byte that a character stands for; -1: none. */
+/* The byte that a character stands for; -1: none. Hidden bytes lie in three stretches: 0x00-0x20, 0x7f-0xa0, 0xad. */
 static int byte_of(int32_t c)
 {
+	int32_t hidden = c - MADE_VISIBLE;
+
 	if (is_visible(c))
 		return c;
-	for (int byte = 0; byte < BYTES && c >= MADE_VISIBLE; byte++)
-		if (shown_as((uint8_t)byte) == c)
-			return byte;
-	return -1;
+	if (hidden < 0)
+		return -1;
+	if (hidden < 0x21)
+		return hidden;
+	if (hidden < 0x21 + 0x22)
+		return hidden - 0x21 + 0x7f;
+	return hidden == 0x21 + 0x22 ? 0xad : -1;
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
@@ -378,7 +383,8 @@ static ls_status parse_vocab(ls_bpe *bpe, const char *text, size_t bytes, const 
 	json_error_t error;
 	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
 	if (!root)
-		return ls_fail(LS_EFORMAT, "%s:%d: %s", name, error.line, error.text);
+		return ls_fail(LS_EFORMAT, "%s:%d: %s", name, error.line > 0 ? error.line : 1,
+			       bytes > 0 ? error.text : "the file is empty");
 	ls_status status = read_pieces(bpe, root, name);
 	json_decref(root);
 	return status == LS_OK ? index_pieces(bpe, name) : status;

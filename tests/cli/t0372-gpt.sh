@@ -31,6 +31,9 @@ for layout in "--devices 2" "--devices 4" "--threads 2"; do
 done
 run gpt --steps 14 --dropout 0
 ok "dropout matters" test "$(fingerprint "$out")" != "$first"
+for file in cache/corpus/*.tokens; do printf 'xxxx' | dd of="$file" bs=1 seek=400 conv=notrunc 2>/dev/null; done
+run gpt --steps 14
+is "a damaged cache of tokens is made again" "$(fingerprint "$out")" "$first"
 run gpt --steps 6 --run runs/stopped
 run gpt --steps 14 --run runs/stopped --resume --devices 3
 is "stopped and resumed" "$(fingerprint "$out")" "$first"
@@ -135,6 +138,11 @@ run generate runs/short "short" --max-new-tokens 30 --temperature 1.5 --num-samp
 is "all samples are printed, however early they end" "$(grep -c '^--- [1-5] ---$' <<<"$out")" 5
 run generate runs/short "short" --max-new-tokens 30 --temperature 1.5 --num-samples 3 --seed 2 --threads 1
 is "beside others that end" "$(sed -n '/^--- 2 ---$/,$p' <<<"$out" | sed '/^--- 3/,$d')" "$("$LOCKSTEP" generate runs/short short --max-new-tokens 30 --temperature 1.5 --num-samples 2 --seed 2 --quiet | sed -n '/^--- 2 ---$/,$p')"
+
+mkdir -p runs/occupied
+cp chars/vocab.json runs/occupied/
+run gpt --vocab bpe --steps 5 --run runs/occupied
+ok "a vocabulary that lies in the run's directory is replaced" cmp bpe/vocab.json runs/occupied/vocab.json
 
 # ---- weights
 checkpoint=$(ls -d runs/bytes/ckpt/step-* | tail -n 1)

@@ -14,7 +14,6 @@
 #include <lockstep/text.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/array.h"
 #include "base/log.h"
@@ -294,11 +293,6 @@ static ls_status set_measure(void *self, uint64_t index, uint64_t epoch, int *le
 	return LS_OK;
 }
 
-static uint64_t hash_tokens(const ls_corpus *corpus)
-{
-	return XXH64(corpus->tokens, corpus->counts.tokens * (corpus->wide ? sizeof(uint32_t) : sizeof(uint16_t)), 0);
-}
-
 static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokenizer, const ls_dataset_options *options,
 			      ls_dataset_info *info)
 {
@@ -317,7 +311,7 @@ static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokeniz
 				   .vocabulary = set->vocabulary,
 				   .masked_max = ls_mask_tokens(set->room + FRAME),
 				   .vocabulary_hash = ls_vocab_hash(tokenizer->vocab),
-				   .text_hash = hash_tokens(&set->corpus) };
+				   .text_hash = set->corpus.hash };
 	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
 	return LS_OK;
 }
@@ -375,7 +369,7 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
 	LS_TRY(ls_corpus_home(home, sizeof(home), path));
 	LS_TRY(ls_tokenizer_open(&tokenizer, options, home,
-				 "`lockstep data make vocab` learns one; or name one with options.vocab"));
+				 "`lockstep data make vocab` learns one; or name one with options.vocab (bytes: as GPT)"));
 	ls_status status = set_open(out, path, &tokenizer, options);
 	ls_tokenizer_close(&tokenizer);
 	return status;

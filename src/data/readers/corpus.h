@@ -6,7 +6,7 @@
  *
  * The cache file (CACHE/corpus/KEY.tokens, little-endian) is
  *
- *     header    128 bytes: magic, version, key, counts, checksum of the header
+ *     header    128 bytes: magic, version, key, counts, xxh64 of the tokens, checksum of the header
  *     tokens    (tokens) uint16, or uint32 when the vocabulary has more than 65,536; padded to 8 bytes
  *     sentence  (sentences + 1) uint64: where each begins in tokens
  *     document  (documents + 1) uint64: which sentence each begins with
@@ -36,6 +36,7 @@ typedef struct ls_corpus {
 	ls_file_map map;
 	ls_corpus_counts counts;
 	uint64_t key;
+	uint64_t hash;                       /* xxh64 of the tokens */
 	int wide;                            /* tokens are uint32 */
 	const void *tokens;                  /* (tokens) */
 	const uint64_t *sentence, *document; /* (sentences + 1), (documents + 1) */
@@ -44,7 +45,8 @@ typedef struct ls_corpus {
 enum { LS_CORPUS_HEADER = 128 };
 
 /* Write the header of a cache file; check a whole one in memory, which must lie at a multiple of 8. */
-void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, int wide, const ls_corpus_counts *counts);
+void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, uint64_t hash, int wide,
+		      const ls_corpus_counts *counts);
 ls_status ls_corpus_parse(ls_corpus *corpus, const uint8_t *data, size_t bytes, const char *name);
 /* Warn if the vocabulary does not fit the texts: more than a tenth of the tokens are [UNK]. */
 void ls_corpus_warn_unknown(const char *name, const ls_corpus_counts *counts);

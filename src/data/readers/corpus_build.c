@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -61,7 +62,8 @@ typedef struct build {
 	int start_pending; /* a document has begun, and had no token yet */
 	uint64_t *document;
 	size_t document_room;
-	void *narrow; /* a batch's tokens as they are written */
+	XXH64_state_t *hash; /* of all tokens */
+	void *narrow;        /* a batch's tokens as they are written */
 	size_t narrow_room;
 	/* progress */
 	ls_progress_bar meter;
@@ -237,6 +239,7 @@ static ls_status write_tokens(build *b, const bundle *batch)
 		else
 			((uint16_t *)b->narrow)[i] = (uint16_t)id;
 	}
+	XXH64_update(b->hash, b->narrow, batch->tokens.count * width);
 	return ls_file_write(&b->out, b->narrow, batch->tokens.count * width);
 }
 
@@ -325,7 +328,7 @@ static ls_status write_rest(build *b, uint64_t key)
 	LS_TRY(status);
 	b->document[b->counts.documents] = b->counts.sentences;
 	LS_TRY(ls_file_write(&b->out, b->document, (b->counts.documents + 1) * sizeof(uint64_t)));
-	ls_corpus_encode(header, key, b->wide, &b->counts);
+	ls_corpus_encode(header, key, XXH64_digest(b->hash), b->wide, &b->counts);
 	if (fseeko(b->out.stream, 0, SEEK_SET) != 0)
 		return ls_fail_errno(LS_EIO, "cannot write %s", b->out.draft);
 	return ls_file_write(&b->out, header, sizeof(header));
@@ -352,8 +355,10 @@ static ls_status allocate(build *b)
 		if (!b->batches[i].sentences || !b->batches[i].length)
 			return ls_fail(LS_EMEMORY, "no memory to tokenize the corpus");
 	}
-	if (!b->batches)
+	b->hash = XXH64_createState();
+	if (!b->batches || !b->hash)
 		return ls_fail(LS_EMEMORY, "no memory to tokenize the corpus");
+	XXH64_reset(b->hash, 0);
 	return ls_team_new(&b->team, b->threads);
 }
 
@@ -368,6 +373,7 @@ static void release(build *b)
 	}
 	if (b->open)
 		ls_file_map_close(&b->map);
+	XXH64_freeState(b->hash);
 	free(b->batches);
 	free(b->document);
 	free(b->narrow);

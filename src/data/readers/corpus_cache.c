@@ -19,12 +19,24 @@
 #endif
 
 static const char magic[8] = "LSTOKENS";
-enum { VERSION = 1, WORDS = LS_CORPUS_HEADER / 8 };
+enum { VERSION = 2, WORDS = LS_CORPUS_HEADER / 8 };
 
 /* The header's words, behind the magic; the last is a checksum of all before it. */
-enum { AT_VERSION = 1, AT_KEY, AT_WIDE, AT_FILES, AT_DOCUMENTS, AT_SENTENCES, AT_TOKENS, AT_BYTES, AT_UNKNOWN };
+enum {
+	AT_VERSION = 1,
+	AT_KEY,
+	AT_WIDE,
+	AT_FILES,
+	AT_DOCUMENTS,
+	AT_SENTENCES,
+	AT_TOKENS,
+	AT_BYTES,
+	AT_UNKNOWN,
+	AT_HASH
+};
 
-void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, int wide, const ls_corpus_counts *counts)
+void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, uint64_t hash, int wide,
+		      const ls_corpus_counts *counts)
 {
 	uint64_t words[WORDS] = { [AT_VERSION] = VERSION,
 				  [AT_KEY] = key,
@@ -34,7 +46,8 @@ void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, int wide, 
 				  [AT_SENTENCES] = counts->sentences,
 				  [AT_TOKENS] = counts->tokens,
 				  [AT_BYTES] = counts->bytes,
-				  [AT_UNKNOWN] = counts->unknown };
+				  [AT_UNKNOWN] = counts->unknown,
+				  [AT_HASH] = hash };
 	memcpy(words, magic, sizeof(magic));
 	words[WORDS - 1] = XXH64(words, sizeof(words) - 8, 0);
 	memcpy(header, words, LS_CORPUS_HEADER);
@@ -57,6 +70,7 @@ static ls_status header_read(ls_corpus *corpus, const uint8_t *data, size_t byte
 		return ls_fail(LS_EFORMAT, "%s is of version %llu, expected %d", name,
 			       (unsigned long long)words[AT_VERSION], VERSION);
 	corpus->key = words[AT_KEY];
+	corpus->hash = words[AT_HASH];
 	corpus->wide = (int)words[AT_WIDE];
 	corpus->counts = (ls_corpus_counts){ .files = words[AT_FILES],
 					     .documents = words[AT_DOCUMENTS],
@@ -98,6 +112,8 @@ ls_status ls_corpus_parse(ls_corpus *corpus, const uint8_t *data, size_t bytes, 
 	corpus->tokens = data + LS_CORPUS_HEADER;
 	corpus->sentence = (const uint64_t *)offsets;
 	corpus->document = corpus->sentence + c->sentences + 1;
+	if (XXH64(corpus->tokens, (size_t)c->tokens * (corpus->wide ? 4 : 2), 0) != corpus->hash)
+		return ls_fail(LS_EFORMAT, "%s: its tokens are damaged", name);
 	LS_TRY(offsets_check(corpus->sentence, c->sentences, c->tokens, "sentences", name));
 	return offsets_check(corpus->document, c->documents, c->sentences, "documents", name);
 }

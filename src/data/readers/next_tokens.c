@@ -10,7 +10,6 @@
 #include <lockstep/text.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/log.h"
 #include "base/rng.h"
@@ -165,11 +164,6 @@ static ls_status set_measure(void *self, uint64_t index, uint64_t epoch, int *le
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_tokens(const ls_corpus *corpus)
-{
-	return XXH64(corpus->tokens, corpus->counts.tokens * (corpus->wide ? sizeof(uint32_t) : sizeof(uint16_t)), 1);
-}
-
 static ls_status describe(const next_tokens *set, const ls_tokenizer *tokenizer, const ls_dataset_options *options,
 			  ls_dataset_info *info)
 {
@@ -179,16 +173,20 @@ static ls_status describe(const next_tokens *set, const ls_tokenizer *tokenizer,
 	if (set->samples == 0)
 		return ls_fail(
 			LS_ENOTFOUND,
-			"%s has %llu tokens to %s, and a sample needs %d: use more text or a smaller options.seq_len",
+			"%s has %llu tokens to %s%s, and a sample needs %d: use more text or a smaller options.seq_len",
 			options->name, (unsigned long long)set->stream,
-			set->split == LS_SPLIT_TRAIN ? "train on" : "test on", set->tokens + 1);
+			set->split == LS_SPLIT_TRAIN ? "train on" : "test on",
+			set->split == LS_SPLIT_TEST && set->corpus.counts.documents > 1
+				? " (of fewer than 20 files, the last one)"
+				: "",
+			set->tokens + 1);
 	*info = (ls_dataset_info){ .samples = set->samples,
 				   .classes = 1,
 				   .tokens_max = set->tokens,
 				   .vocabulary = (int)ls_tokenizer_size(tokenizer),
 				   .masked_max = set->tokens,
 				   .vocabulary_hash = ls_tokenizer_hash(tokenizer),
-				   .text_hash = hash_tokens(&set->corpus) };
+				   .text_hash = set->corpus.hash };
 	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
 	return LS_OK;
 }

@@ -260,10 +260,9 @@ ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	char dir[4096], train[4096];
 	if (options->next_token)
-		return ls_fail(
-			LS_EMISMATCH,
-			"sst5 is sentences with labels, for transformer and bert models; a language model takes "
-			"babble, sotu or texts");
+		return ls_fail(LS_EMISMATCH,
+			       "sst5 is sentences with labels, for transformer and bert models; a language model takes "
+			       "babble, sotu or texts");
 	if (options->tokens && options->tokens < TOKENS_MIN)
 		return ls_fail(LS_EINVALID, "sst5: samples of %d tokens (options.seq_len); they need at least %d",
 			       options->tokens, TOKENS_MIN);
