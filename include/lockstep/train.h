@@ -308,7 +308,7 @@ typedef struct ls_eval_result {
 	uint64_t masked;                   /* tokens that were to be predicted; 0: none */
 	double token_loss, token_accuracy; /* means over them */
 	uint64_t fingerprint;              /* of the weights, as ls_train() reports it */
-	double perplexity; /* e^token_loss of a language model, whose accuracy is that of tokens; 0: another model */
+	double perplexity;    /* e^token_loss of a language model, whose accuracy is that of tokens; 0: another model */
 	uint64_t reserved[7]; /* 0 */
 } ls_eval_result;
 

@@ -58,7 +58,8 @@ int ls_ckpt_is_adapter(const char *name)
 
 int ls_ckpt_is_head(const ls_ckpt_name_rules *rules, const char *name)
 {
-	return rules && rules->body && (strncmp(name, rules->body, strlen(rules->body)) != 0 || ls_ckpt_is_adapter(name));
+	return rules && rules->body &&
+	       (strncmp(name, rules->body, strlen(rules->body)) != 0 || ls_ckpt_is_adapter(name));
 }
 
 int ls_ckpt_is_idle(const ls_ckpt_name_rules *rules, const char *name)

@@ -368,8 +368,9 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
 			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
 	LS_TRY(ls_corpus_home(home, sizeof(home), path));
-	LS_TRY(ls_tokenizer_open(&tokenizer, options, home,
-				 "`lockstep data make vocab` learns one; or name one with options.vocab (bytes: as GPT)"));
+	LS_TRY(ls_tokenizer_open(
+		&tokenizer, options, home,
+		"`lockstep data make vocab` learns one; or name one with options.vocab (bytes: as GPT)"));
 	ls_status status = set_open(out, path, &tokenizer, options);
 	ls_tokenizer_close(&tokenizer);
 	return status;
