@@ -32,8 +32,8 @@ typedef struct ls_generate_options {
 	int64_t threads; /* 0: all cores */
 	int ignore_eos;  /* 0: the end-of-text token ends a sample; 1: it continues */
 	int unused;      /* fills the struct up; stays 0 */
-	/* Called with the bytes of every new token, which may end inside a character; NULL: nobody wants them. The end of a
-	 * sample is told with 0 bytes. */
+	/* Called with the bytes of every new token, which may end inside a character; NULL: nobody wants them. A call with 0
+	 * bytes ends the sample. */
 	void (*write)(void *context, int64_t sample, const char *bytes, size_t count);
 	int (*stop)(
 		void *context); /* asked between tokens: not 0 ends all samples here, with LS_EINTERRUPTED; may be NULL */

@@ -34,12 +34,20 @@ static void warn_of_case(const ls_vocab *vocab, const char *path, const ls_datas
 			path);
 }
 
+ls_status ls_vocabulary_of(char *out, size_t size, const char *directory, int next_token)
+{
+	LS_TRY(ls_path_join(out, size, directory, next_token ? LS_BPE_VOCAB : "vocab.txt"));
+	if (next_token && !ls_path_exists(out))
+		snprintf(out, size, LS_BPE_BYTES);
+	return LS_OK;
+}
+
 static ls_status open_bpe(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside)
 {
 	char path[4096];
 
-	LS_TRY(ls_path_join(path, sizeof(path), beside, LS_BPE_VOCAB));
-	const char *file = options->vocab ? options->vocab : ls_path_exists(path) ? path : LS_BPE_BYTES;
+	LS_TRY(ls_vocabulary_of(path, sizeof(path), beside, 1));
+	const char *file = options->vocab ? options->vocab : path;
 	if (!ls_bpe_is(file))
 		return ls_fail(LS_EINVALID,
 			       "%s is no vocabulary for a language model: name a directory with " LS_BPE_VOCAB
@@ -62,7 +70,7 @@ ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *o
 		return ls_fail(LS_EINVALID,
 			       "%s is a vocabulary for language models, such as gpt-nano; this model takes a vocab.txt",
 			       options->vocab);
-	LS_TRY(ls_path_join(path, sizeof(path), beside, "vocab.txt"));
+	LS_TRY(ls_vocabulary_of(path, sizeof(path), beside, 0));
 	if (!options->vocab && !ls_path_exists(path))
 		return ls_fail(LS_ENOTFOUND, "there is no vocabulary %s; %s", path, hint);
 	const char *file = options->vocab ? options->vocab : path;

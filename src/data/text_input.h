@@ -24,6 +24,10 @@ ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *o
 			    const char *hint);
 void ls_tokenizer_close(ls_tokenizer *tokenizer); /* harmless when it is zero */
 
+/* The file that ls_tokenizer_open() takes where options name none: vocab.txt of the directory; for language models
+ * (next_token) vocab.json, or "bytes" where there is none. */
+ls_status ls_vocabulary_of(char *out, size_t size, const char *directory, int next_token);
+
 size_t ls_tokenizer_size(const ls_tokenizer *tokenizer); /* pieces */
 uint64_t ls_tokenizer_hash(const ls_tokenizer *tokenizer);
 

@@ -23,12 +23,7 @@ ls_status ls_vocabulary_beside(char *out, size_t size, const ls_train_options *o
 		LS_TRY(ls_data_directory(directory, sizeof(directory), o->data_dir, o->data));
 	else
 		LS_TRY(ls_corpus_home(directory, sizeof(directory), o->data));
-	if (!ls_train_predicts_next(o))
-		return ls_path_join(out, size, directory, COPY);
-	LS_TRY(ls_path_join(out, size, directory, LS_BPE_VOCAB));
-	if (!ls_path_exists(out))
-		snprintf(out, size, LS_BPE_BYTES);
-	return LS_OK;
+	return ls_vocabulary_of(out, size, directory, ls_train_predicts_next(o));
 }
 
 static ls_status copy_bpe_if_same(const char *from, uint64_t hash, const char *run, int *copied)

@@ -23,7 +23,7 @@ ls_char_class ls_char_classify(int32_t c);
 /* ASCII that is neither letter, digit, space nor control; every category P*. */
 int ls_char_is_punctuation(int32_t c);
 
-/* As GPT-2's expression tells characters apart: \p{L}, \p{N}, \s, all others, unknown ones among them. */
+/* The classes of GPT-2's regular expression: \p{L}, \p{N}, \s; all others, unknown characters among them. */
 typedef enum ls_char_kind { LS_KIND_OTHER, LS_KIND_LETTER, LS_KIND_NUMBER, LS_KIND_SPACE } ls_char_kind;
 ls_char_kind ls_char_kind_of(int32_t c);
 

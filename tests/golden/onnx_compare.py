@@ -99,7 +99,7 @@ def compare_gpt(lockstep, directory):
     return bytes(order[i] for i in ids), expected.rstrip(b"\n")
 
 
-def tell(number, good, name, note):
+def report(number, good, name, note):
     print(f"{'ok' if good else 'not ok'} {number} - {name}")
     print("\n".join("# " + line for line in note.splitlines()), flush=True)
     return good
@@ -113,13 +113,13 @@ def main():
             good, note = worst <= TOLERANCE, f"largest difference {worst:.2g}, allowed {TOLERANCE:g}"
         except Exception as error:  # of any library: a test that fails
             good, note = False, str(error)
-        failed += not tell(number, good, f"{model} on {data}: onnxruntime computes the same logits", note)
+        failed += not report(number, good, f"{model} on {data}: onnxruntime computes the same logits", note)
     try:
         got, expected = compare_gpt(sys.argv[1], sys.argv[2])
         good, note = got.rstrip(b"\n") == expected, f"{got!r}, expected {expected!r}"
     except Exception as error:
         good, note = False, str(error)
-    failed += not tell(len(JOBS) + 1, good, "gpt-nano: onnxruntime generates the same text", note)
+    failed += not report(len(JOBS) + 1, good, "gpt-nano: onnxruntime generates the same text", note)
     print(f"1..{len(JOBS) + 1}")
     sys.exit(1 if failed else 0)
 

@@ -26,7 +26,6 @@ enum {
 	TOKENS_MIN = 8,
 	TOKENS_USUAL = 128,
 	FRAME = 3, /* [CLS] and two [SEP] */
-	TEST_EVERY = 20,
 	DRAWS = 16 /* for a chunk of another document */
 };
 
@@ -86,15 +85,10 @@ static ls_status cut_document(corpus_set *set, uint64_t document)
 	return add_last(set, document, first, begin, c->sentence[c->document[document + 1]]);
 }
 
-static int is_test(uint64_t document, uint64_t documents)
-{
-	return documents < TEST_EVERY ? document + 1 == documents : document % TEST_EVERY == TEST_EVERY - 1;
-}
-
 /* With a single document, the last twentieth of its chunks, at least one, is for testing. */
 static void share_chunks(corpus_set *set)
 {
-	size_t test = (set->count + TEST_EVERY - 1) / TEST_EVERY, train = set->count - test;
+	size_t test = (set->count + LS_CORPUS_TEST_EVERY - 1) / LS_CORPUS_TEST_EVERY, train = set->count - test;
 	if (set->split == LS_SPLIT_TEST)
 		memmove(set->chunks, set->chunks + train, test * sizeof(*set->chunks));
 	set->count = set->split == LS_SPLIT_TEST ? test : train;
@@ -116,19 +110,21 @@ static void warn_of_shares(const corpus_set *set, const char *name)
 	const ls_corpus *c = &set->corpus;
 	uint64_t documents = c->counts.documents, tokens[2] = { 0, 0 };
 	for (uint64_t d = 0; documents > 1 && d < documents; d++)
-		tokens[is_test(d, documents)] += c->sentence[c->document[d + 1]] - c->sentence[c->document[d]];
+		tokens[ls_corpus_is_test(d, documents)] +=
+			c->sentence[c->document[d + 1]] - c->sentence[c->document[d]];
 	if (tokens[1] > tokens[0])
-		ls_log_warning("%s: the test part (%llu tokens) is larger than the training part (%llu): 1 of %llu "
-			       "documents is kept for testing; split the text into more documents",
-			       name, (unsigned long long)tokens[1], (unsigned long long)tokens[0],
-			       (unsigned long long)(documents < TEST_EVERY ? documents : TEST_EVERY));
+		ls_log_warning(
+			"%s: the test part (%llu tokens) is larger than the training part (%llu): 1 of %llu "
+			"documents is kept for testing; split the text into more documents",
+			name, (unsigned long long)tokens[1], (unsigned long long)tokens[0],
+			(unsigned long long)(documents < LS_CORPUS_TEST_EVERY ? documents : LS_CORPUS_TEST_EVERY));
 }
 
 static ls_status make_plan(corpus_set *set, uint64_t samples)
 {
 	uint64_t documents = set->corpus.counts.documents;
 	for (uint64_t d = 0; d < documents; d++)
-		if (documents == 1 || is_test(d, documents) == (set->split == LS_SPLIT_TEST))
+		if (documents == 1 || ls_corpus_is_test(d, documents) == (set->split == LS_SPLIT_TEST))
 			LS_TRY(cut_document(set, d));
 	if (documents == 1 && set->count > 1)
 		share_chunks(set);
@@ -296,15 +292,13 @@ static ls_status set_measure(void *self, uint64_t index, uint64_t epoch, int *le
 static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokenizer, const ls_dataset_options *options,
 			      ls_dataset_info *info)
 {
-	const char *slash = strrchr(options->name, '/');
-	const char *name = slash && slash[1] ? slash + 1 : options->name;
 	if (!set->count)
 		return ls_fail(LS_ENOTFOUND,
 			       "the corpus %s has no text to %s: it has %llu documents of %llu tokens in all, and one "
 			       "document in %d is kept for testing",
 			       options->name, options->split == LS_SPLIT_TRAIN ? "train on" : "test on",
 			       (unsigned long long)set->corpus.counts.documents,
-			       (unsigned long long)set->corpus.counts.tokens, TEST_EVERY);
+			       (unsigned long long)set->corpus.counts.tokens, LS_CORPUS_TEST_EVERY);
 	*info = (ls_dataset_info){ .samples = set->count,
 				   .classes = 2,
 				   .tokens_max = set->room + FRAME,
@@ -312,7 +306,7 @@ static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokeniz
 				   .masked_max = ls_mask_tokens(set->room + FRAME),
 				   .vocabulary_hash = ls_vocab_hash(tokenizer->vocab),
 				   .text_hash = set->corpus.hash };
-	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
+	ls_corpus_name(info->name, sizeof(info->name), options->name);
 	return LS_OK;
 }
 

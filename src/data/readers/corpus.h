@@ -84,6 +84,18 @@ static inline int32_t ls_corpus_token(const ls_corpus *corpus, uint64_t i)
 	return corpus->wide ? (int32_t)((const uint32_t *)corpus->tokens)[i] : ((const uint16_t *)corpus->tokens)[i];
 }
 
+/* Every 20th document is for testing; with fewer documents, the last one. Of a single document a part is: what a reader
+ * makes of it. */
+enum { LS_CORPUS_TEST_EVERY = 20 };
+static inline int ls_corpus_is_test(uint64_t document, uint64_t documents)
+{
+	return documents < LS_CORPUS_TEST_EVERY ? document + 1 == documents
+						: document % LS_CORPUS_TEST_EVERY == LS_CORPUS_TEST_EVERY - 1;
+}
+
+/* The last part of a path, as a dataset's name. */
+void ls_corpus_name(char *out, size_t size, const char *path);
+
 /* The corpus behind a dataset; NULL: another kind of dataset. */
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset);
 const ls_corpus *ls_next_tokens_corpus(const ls_dataset *dataset);

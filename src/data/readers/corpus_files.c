@@ -131,3 +131,9 @@ ls_status ls_corpus_home(char *out, size_t size, const char *path)
 		snprintf(out, size, ".");
 	return LS_OK;
 }
+
+void ls_corpus_name(char *out, size_t size, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	snprintf(out, size, "%s", slash && slash[1] ? slash + 1 : path);
+}

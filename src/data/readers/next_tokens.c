@@ -17,19 +17,19 @@
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
 
-enum { TOKENS_MIN = 2, TOKENS_USUAL = 256, TEST_EVERY = 20 };
+enum { TOKENS_MIN = 2, TOKENS_USUAL = 256 };
 
 /* Tokens [begin, begin + tokens) of the corpus; `before` tokens of the stream lie before them. */
-typedef struct stretch {
+typedef struct span {
 	uint64_t begin, tokens, before;
-} stretch;
+} span;
 
 typedef struct next_tokens {
 	ls_corpus corpus;
 	uint64_t seed;
 	ls_split split;
 	int tokens;
-	stretch *stretches;
+	span *spans;
 	size_t count;
 	uint64_t stream, samples;
 } next_tokens;
@@ -38,29 +38,24 @@ static void set_free(void *self)
 {
 	next_tokens *set = self;
 	ls_corpus_close(&set->corpus);
-	free(set->stretches);
+	free(set->spans);
 	free(set);
 }
 
 /* ---- the stream -------------------------------------------------------------------------------------------------- */
 
-static void add_stretch(next_tokens *set, uint64_t begin, uint64_t end)
+static void add_span(next_tokens *set, uint64_t begin, uint64_t end)
 {
 	if (end == begin)
 		return;
-	set->stretches[set->count++] = (stretch){ begin, end - begin, set->stream };
+	set->spans[set->count++] = (span){ begin, end - begin, set->stream };
 	set->stream += end - begin;
-}
-
-static int is_test(uint64_t document, uint64_t documents)
-{
-	return documents < TEST_EVERY ? document + 1 == documents : document % TEST_EVERY == TEST_EVERY - 1;
 }
 
 /* Of a single document the last twentieth is for testing: at least one sample, and at most half of the text. */
 static uint64_t cut_place(const next_tokens *set)
 {
-	uint64_t tokens = set->corpus.counts.tokens, test = (tokens + TEST_EVERY - 1) / TEST_EVERY;
+	uint64_t tokens = set->corpus.counts.tokens, test = (tokens + LS_CORPUS_TEST_EVERY - 1) / LS_CORPUS_TEST_EVERY;
 	uint64_t least = (uint64_t)set->tokens + 1;
 	if (test < least)
 		test = least <= tokens / 2 ? least : tokens / 2;
@@ -73,21 +68,21 @@ static ls_status lay_out(next_tokens *set)
 	uint64_t documents = c->counts.documents;
 	int wants_test = set->split == LS_SPLIT_TEST;
 
-	set->stretches = calloc(documents ? documents : 1, sizeof(*set->stretches));
-	if (!set->stretches)
+	set->spans = calloc(documents ? documents : 1, sizeof(*set->spans));
+	if (!set->spans)
 		return ls_fail(LS_EMEMORY, "no memory for %llu documents", (unsigned long long)documents);
 	if (documents == 1) {
 		uint64_t cut = cut_place(set);
-		add_stretch(set, wants_test ? cut : 0, wants_test ? c->counts.tokens : cut);
+		add_span(set, wants_test ? cut : 0, wants_test ? c->counts.tokens : cut);
 		return LS_OK;
 	}
 	for (uint64_t d = 0; d < documents; d++)
-		if (is_test(d, documents) == wants_test)
-			add_stretch(set, c->sentence[c->document[d]], c->sentence[c->document[d + 1]]);
+		if (ls_corpus_is_test(d, documents) == wants_test)
+			add_span(set, c->sentence[c->document[d]], c->sentence[c->document[d + 1]]);
 	return LS_OK;
 }
 
-/* Any place of an epoch's first sample leaves room for all samples; the last one needs a token behind it. */
+/* All samples fit wherever the first one of an epoch starts, and the last one has a token after it to predict. */
 static uint64_t count_samples(const next_tokens *set)
 {
 	uint64_t each = (uint64_t)set->tokens, most = set->stream ? (set->stream - 1) / each : 0;
@@ -101,16 +96,16 @@ static uint64_t first_place(const next_tokens *set, uint64_t epoch)
 		return 0;
 	uint32_t words[4];
 	ls_rng_words(ls_rng_make(set->seed, LS_RNG_CUT, epoch), 0, 0, words);
-	return words[0] % each;
+	return ls_rng_below(words[0], (uint32_t)each);
 }
 
-/* The stretch that place `at` of the stream is in. */
-static size_t find_stretch(const next_tokens *set, uint64_t at)
+/* The span that place `at` of the stream is in. */
+static size_t find_span(const next_tokens *set, uint64_t at)
 {
 	size_t low = 0, high = set->count;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
-		if (set->stretches[middle].before <= at)
+		if (set->spans[middle].before <= at)
 			low = middle;
 		else
 			high = middle;
@@ -121,7 +116,7 @@ static size_t find_stretch(const next_tokens *set, uint64_t at)
 /* `count` tokens of the stream from `at` on. */
 static void copy_stream(const next_tokens *set, uint64_t at, int count, int32_t *to)
 {
-	const stretch *s = &set->stretches[find_stretch(set, at)];
+	const span *s = &set->spans[find_span(set, at)];
 	uint64_t inside = at - s->before;
 	for (int i = 0; i < count; i++, inside++) {
 		if (inside == s->tokens) {
@@ -167,8 +162,6 @@ static ls_status set_measure(void *self, uint64_t index, uint64_t epoch, int *le
 static ls_status describe(const next_tokens *set, const ls_tokenizer *tokenizer, const ls_dataset_options *options,
 			  ls_dataset_info *info)
 {
-	const char *slash = strrchr(options->name, '/');
-	const char *name = slash && slash[1] ? slash + 1 : options->name;
 
 	if (set->samples == 0)
 		return ls_fail(
@@ -187,7 +180,7 @@ static ls_status describe(const next_tokens *set, const ls_tokenizer *tokenizer,
 				   .masked_max = set->tokens,
 				   .vocabulary_hash = ls_tokenizer_hash(tokenizer),
 				   .text_hash = set->corpus.hash };
-	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
+	ls_corpus_name(info->name, sizeof(info->name), options->name);
 	return LS_OK;
 }
 
