@@ -8,8 +8,11 @@
 #   PEERS="--quick"                      options of bench/peers, see bench/peers --help
 #   CONVERGENCE="--quick"                options of bench/convergence, see bench/convergence --help
 #   SERVE="--quick"                      options of bench/serve, see bench/serve --help
+#   IMAGES="--quick"                     options of bench/images, see bench/images --help
+#   GENERATE="--transformers"            options of bench/generate, see bench/generate --help
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts files
+#   SAME_BITS="build-clang/lockstep"     more binaries in the table of `make test-arm64`
 #   FUZZ_SECONDS=60                      seconds per target of `make fuzz`
 #   SOAK_MINUTES=30                      minutes that `make soak` trains
 
@@ -25,8 +28,8 @@ CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(M
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps lockstep build test test-golden ci demo install deb format lint lint-tidy bench-peers bench-convergence \
-	bench-exchange bench-serve soak build-fuzz fuzz wheel test-wheel clean
+.PHONY: help deps lockstep build test test-golden test-arm64 ci demo install deb format lint lint-tidy bench-peers bench-convergence \
+	bench-exchange bench-serve bench-images bench-generate soak build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +55,10 @@ test-golden: ## compare with PyTorch: install it (165 MB to download, 730 MB on 
 	tools/install-deps build test golden
 	$(MAKE) --no-print-directory build
 	tools/run-tests "$(BUILD)" tests/golden/
+
+test-arm64: lockstep ## cross-build for arm64, run its unit tests and every family of models under qemu: the bits of this processor
+	tools/install-deps build arm64
+	tools/test-arm64 build-arm64 "$(BUILD)/lockstep" $(SAME_BITS)
 
 ci: ## run what a change must pass: lint, all build variants with warnings as errors, all tests, unit tests with sanitizers
 	.ci/run
@@ -103,6 +110,12 @@ bench-exchange: deps build ## measure the exchange, MPI, Gloo and iperf3, inside
 
 bench-serve: deps lockstep ## measure lockstep serve and PyTorch behind FastAPI: requests per second, latency
 	bench/serve --lockstep "$(BUILD)/lockstep" $(SERVE)
+
+bench-images: deps lockstep ## measure how fast folders of images are read, beside PyTorch's DataLoader
+	bench/images --lockstep "$(BUILD)/lockstep" $(IMAGES)
+
+bench-generate: deps lockstep ## measure lockstep generate and PyTorch: tokens per second, the same text
+	bench/generate --lockstep "$(BUILD)/lockstep" $(GENERATE)
 
 soak: deps build ## train on four emulated hosts for SOAK_MINUTES, fail when a node's memory grows; needs root
 	tools/install-deps lab

@@ -56,12 +56,18 @@ endfunction()
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(LS_ISAS generic avx2 avx512)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
+  set(LS_ISAS generic neon) # a baseline of the processor: no flags
 else()
   set(LS_ISAS generic)
 endif()
 set(LS_ISA_FLAGS_generic "")
+set(LS_ISA_FLAGS_neon "")
 set(LS_ISA_FLAGS_avx2 -march=haswell)
 set(LS_ISA_FLAGS_avx512 -march=skylake-avx512 -mprefer-vector-width=512)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64") # the one file that may use it: empty for other sets
+  set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/kernels/simd/bf16_native.c APPEND PROPERTY COMPILE_OPTIONS -mavx512bf16)
+endif()
 
 # ls_module(NAME USES modules... LIBS libraries... PER_ISA folders...). NAME is a folder of src/ or src/tools/. A module
 # that is used must have been declared before, so the table has no cycles.

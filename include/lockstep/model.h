@@ -46,6 +46,8 @@ typedef struct ls_model_load_options {
 
 	int64_t devices; /* teams of threads that share samples; 0: one per core */
 	int64_t threads; /* per device; 0: 1 */
+	int best;        /* of a run: the weights of its best evaluation (train with keep_best), not the newest */
+	int unused;      /* fills the struct up; stays 0 */
 } ls_model_load_options;
 #define LS_MODEL_LOAD_OPTIONS_INIT                                                                                     \
 	{                                                                                                              \
@@ -70,11 +72,11 @@ typedef struct ls_model_facts {
 	const char *name;            /* "resnet18"; NULL: of the program's own graph. Borrowed */
 	int channels, height, width; /* of an image; 0: text */
 	int tokens_max, vocabulary;  /* of text; 0: images */
-	int64_t outputs;             /* classes */
+	int64_t outputs;             /* classes, labels or numbers */
 	uint64_t parameters;         /* trained numbers */
 	uint64_t fingerprint;        /* of parameters and running statistics, as ls_train() reports it */
 	int predicts_next;           /* a language model: its outputs are the tokens that may come next */
-	int unused;                  /* 0 */
+	ls_task task;                /* what its outputs are: scores of classes, of labels, or numbers */
 	uint64_t reserved[7];        /* 0 */
 } ls_model_facts;
 LS_API ls_status ls_model_describe(const ls_model *model, ls_model_facts *out);
@@ -121,6 +123,11 @@ LS_API ls_status ls_model_normalise(const ls_model *model, float *pixels);
 LS_API ls_status ls_model_tokenize(const ls_model *model, const char *text, size_t bytes, ls_text_sample *out,
 				   int *cut);
 
+/* Values of columns, as a CSV file has them, to the features of a model that was trained on a table of numbers and
+ * categories: (channels) floats. A column that is not named has no value; one that the model does not know is not looked at. */
+LS_API ls_status ls_model_read_row(const ls_model *model, const char *const *names, const char *const *values,
+				   size_t count, float *features);
+
 /* ---- prediction ---------------------------------------------------------------------------------------------------- */
 
 /* Images (count, C, H, W), normalised as the model wants them, to logits (count, outputs). */
@@ -129,6 +136,10 @@ LS_API ls_status ls_model_predict(ls_model *model, const float *images, int64_t 
 /* The same of text: tokens and length of each sample; segments may be NULL. Masked positions and labels are not looked
  * at. The outputs of a language model are those of the token after the last. */
 LS_API ls_status ls_model_predict_text(ls_model *model, const ls_text_sample *samples, int64_t count, float *logits);
+
+/* Logits (rows, outputs) to what they stand for, in place: probabilities of classes, which add up to 1, of labels, each from
+ * 0 to 1, or numbers in the units of the targets. */
+LS_API ls_status ls_model_interpret(const ls_model *model, float *logits, int64_t rows);
 
 /* Softmax of each row, in place. */
 LS_API void ls_softmax(float *logits, int64_t rows, int64_t outputs);

@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_MODELS_H
 #define LOCKSTEP_MODELS_H
 
+#include <lockstep/data.h>
 #include <lockstep/graph.h>
 
 #ifdef __cplusplus
@@ -29,7 +30,8 @@ typedef struct ls_model_options {
 	int classes;                 /* 0 means 10 */
 	float dropout;               /* where the model has a place for it */
 	ls_text_model text;
-	int unused; /* fills the struct up; stays 0 */
+	ls_task task; /* which loss: cross-entropy, binary cross-entropy of each label, or mean squared error */
+	double label_smoothing; /* of the cross-entropy, as PyTorch has it; 0: none */
 } ls_model_options;
 #define LS_MODEL_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \

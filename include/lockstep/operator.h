@@ -134,6 +134,8 @@ typedef struct ls_loss_call {
 	int32_t label;
 	float *dx;    /* (channels) the gradient of the loss, all of it; NULL: not needed */
 	int is_right; /* of the prediction: set where the greatest channel is the label's; may be changed */
+	const float
+		*targets; /* (channels) float targets, of which `label` is the greatest; NULL: the row has a label */
 } ls_loss_call;
 
 typedef struct ls_loss {

@@ -49,11 +49,13 @@ typedef struct ls_forecast_options {
 	int64_t shared_cores;     /* all nodes are emulated on one machine with N cores; 0: the cluster's */
 	int after;                /* exchange only after backward, without overlap */
 	int unused;               /* fills the struct up; stays 0 */
+	double checkpoint_s;      /* that a checkpoint stops training; negative: the cluster's */
+	double restart_s;         /* from a failure until training continues; negative: the cluster's */
 } ls_forecast_options;
 #define LS_FORECAST_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
 		.size = sizeof(ls_forecast_options), .latency_us = -1, .microbatches = 1, .share = "equal",            \
-		.spread = -1, .mtbf_hours = -1, .interval_s = -1                                                       \
+		.spread = -1, .mtbf_hours = -1, .interval_s = -1, .checkpoint_s = -1, .restart_s = -1                  \
 	}
 
 typedef struct ls_forecast_row {
@@ -78,7 +80,8 @@ typedef struct ls_forecast {
 	double gradient_bytes; /* fp32 */
 	size_t count;
 	ls_forecast_row *row;
-	uint64_t reserved[8]; /* 0 */
+	char precision[16];   /* of the profile: "fp32" or "bf16" */
+	uint64_t reserved[6]; /* 0 */
 } ls_forecast;
 
 LS_API ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options);

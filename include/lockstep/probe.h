@@ -77,7 +77,9 @@ typedef struct ls_probe_node {
 	uint64_t memory_bytes; /* used per core */
 	ls_probe_inside inside[2];
 	ls_probe_link link;   /* to node 0; zero there */
-	uint64_t reserved[8]; /* 0 */
+	int numa_domains;     /* of its cores, at least 1 */
+	int unused;           /* 0 */
+	uint64_t reserved[7]; /* 0 */
 } ls_probe_node;
 
 /*

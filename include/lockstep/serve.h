@@ -7,8 +7,8 @@
  *     curl -d '{"inputs": [[0, 0, ...]]}' http://127.0.0.1:8080/predict
  *     {"predictions":[{"label":7,"probability":0.894036353}]}
  *
- * Requests that arrive together are predicted together, which never changes an answer: a prediction has the same bits
- * whatever is predicted with it. docs/predict.md has the requests and answers.
+ * A request is predicted at once when the model is free; requests that arrive while it computes are predicted together. That
+ * never changes an answer: a prediction has the same bits whatever is predicted with it. docs/predict.md has the requests and answers.
  */
 #ifndef LOCKSTEP_SERVE_H
 #define LOCKSTEP_SERVE_H
@@ -27,9 +27,9 @@ typedef struct ls_serve_options {
 				   where the address is a loopback one */
 	ls_resize resize; /* images of another size */
 
-	int64_t max_batch;       /* samples that are predicted at a time */
-	double max_wait_ms;      /* longest time a sample waits for a batch to fill */
-	int64_t max_body;        /* bytes of a request */
+	int64_t max_batch;  /* samples that are predicted at a time */
+	double max_wait_ms; /* longest time that samples wait for others, until there are max_batch; 0: they do not */
+	int64_t max_body;   /* bytes of a request */
 	int64_t max_connections; /* more are answered with 503 */
 	double timeout; /* seconds in which a connection must complete a request, from its beginning or its last answer on;
 				then it is closed */
@@ -38,8 +38,8 @@ typedef struct ls_serve_options {
 } ls_serve_options;
 #define LS_SERVE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
-		.size = sizeof(ls_serve_options), .listen = "127.0.0.1:8080", .max_batch = 64, .max_wait_ms = 2,       \
-		.max_body = 8 << 20, .max_connections = 512, .timeout = 30                                             \
+		.size = sizeof(ls_serve_options), .listen = "127.0.0.1:8080", .max_batch = 64, .max_body = 8 << 20,    \
+		.max_connections = 512, .timeout = 30                                                                  \
 	}
 
 typedef struct ls_serve_result {

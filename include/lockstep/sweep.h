@@ -51,7 +51,8 @@ typedef struct ls_sweep_options {
 	int64_t seeds;      /* to_accuracy: seeds 1, 2, ..., each a launch; below 1: 5 */
 	int64_t epochs;     /* to_accuracy: the most that a seed trains; below 1: 20 */
 	int64_t samples;    /* to_accuracy: size of the training set; below 1: all of it */
-	const char *program; /* path of lockstep; NULL: this program */
+	const char *program;   /* path of lockstep; NULL: this program */
+	const char *precision; /* list; of a recipe's points one name in place of theirs; NULL: theirs, else fp32 */
 } ls_sweep_options;
 #define LS_SWEEP_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -69,7 +70,8 @@ typedef struct ls_sweep_row {
 	int64_t launches, launches_failed, launches_busy; /* that were made; of these: failed, on a busy machine */
 	double spread_within, spread_between; /* (maximum - minimum) / median of repeats in a launch, and of launches */
 	double speedup;                       /* over one device with the same model, data and batch; 0: not measured */
-	uint64_t reserved[8];                 /* 0 */
+	char precision[16];                   /* "fp32" or "bf16" */
+	uint64_t reserved[6];                 /* 0 */
 } ls_sweep_row;
 
 typedef struct ls_sweep_result {

@@ -119,6 +119,39 @@ typedef struct ls_train_options {
 	double label_smoothing; /* of the cross-entropy, as PyTorch has it; 0: none */
 	int64_t lora; /* gpt: train adapters of this rank beside the layers of query, key and value, and nothing else (LoRA);
 		       * 0: train all parameters */
+
+	/* tables: CSV, TSV and JSONL files, as in ls_dataset_options */
+	const char *target; /* names of the columns to predict, "price" or "a,b"; NULL: "target" or "label" */
+	const char *task;   /* "classification", "multi-label", "regression", or "auto": by the values of the targets */
+	const char *text_column; /* the column of text, for models of text; NULL: "text" */
+	uint64_t skip_bad;       /* rows or files that may be left out because they cannot be read */
+
+	/* the loss of models that come with Lockstep */
+	const char *class_weights; /* "auto" (inverse to how often a class occurs), "0.5,2,1", or "none" */
+	const char *loss;          /* "auto" (by the task), "cross-entropy", "bce" (binary cross-entropy) or "mse" */
+
+	/* Evaluations, and what follows from them. The best is that with the best `keep_best`, or with the least loss where
+	 * that is NULL. */
+	int64_t eval_steps;      /* evaluate every N steps and not by epochs; 0: by eval_every */
+	const char *keep_best;   /* keep the best weights as RUN/best.safetensors, by "loss", "accuracy", ... */
+	int64_t early_stop;      /* end after N evaluations without a better one; 0: never */
+	double early_stop_delta; /* better by more than this */
+	double ema;              /* decay of a moving average of parameters, which is evaluated and saved; 0: none */
+
+	/* how products are computed */
+	const char *precision; /* "fp32"; "bf16": products of layers in bf16, summed in fp32; "auto" */
+
+	/* how the command starts nodes (ls_launch_elastic()); to a node, that it was started like that */
+	const char *discover;
+	int64_t min_nodes, max_restarts;
+	int elastic;
+	int unused; /* fills the struct up; stays 0 */
+
+	/* how convolutions are computed: "direct"; "winograd": 3x3 layers of stride 1 by Winograd's algorithm, which has fewer
+	 * products and other bits; "auto": by the shape of each layer, the same on every machine */
+	const char *conv;
+
+	int64_t snapshot_every; /* steps between snapshots in memory; 0: with `elastic` by their cost, else none */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
@@ -127,7 +160,8 @@ typedef struct ls_train_options {
 		.optimizer = "adam", .lr = 0.001, .momentum = 0.9, .beta1 = 0.9, .epsilon = 1e-8, .schedule = "wsd",   \
 		.lr_step_factor = 0.1, .seed = 1, .pin = "auto", .strategy = "allreduce", .wire = "fp32",              \
 		.share = "auto", .timeout = 30, .audit_every = 1000, .keep = 2, .log_every = 200, .eval_every = 1,     \
-		.trace_steps = 50, .cache = "auto", .augment = "none"                                                  \
+		.trace_steps = 50, .cache = "auto", .augment = "none", .task = "auto", .class_weights = "none",        \
+		.loss = "auto", .precision = "fp32", .min_nodes = 1, .max_restarts = 100, .conv = "auto"               \
 	}
 
 typedef enum ls_setting_kind {
@@ -233,7 +267,10 @@ typedef struct ls_train_result {
 	double test_loss, test_accuracy; /* of the last weights; NaN when those were not evaluated */
 	double samples_per_s;            /* median of the last 512 steps of this process, its first three excluded */
 	double first_step_s;             /* from the call to the end of the first step */
-	uint64_t reserved[8];            /* 0 */
+	int64_t best_step;               /* of the best evaluation, where keep_best or early_stop is set; 0: none */
+	double best;                     /* its metric */
+	int64_t stopped_early;           /* 1: early_stop ended the run */
+	uint64_t reserved[5];            /* 0 */
 } ls_train_result;
 
 /*
@@ -244,8 +281,8 @@ typedef struct ls_train_result {
  */
 LS_API ls_status ls_train(const ls_train_options *options, ls_train_result *result);
 
-/* Ask every ls_train() that runs in this process to finish its step, write a checkpoint and return; an evaluation is
- * abandoned. Safe in a signal handler. For one run of several: options.stop. */
+/* Ask every ls_train() that runs in this process to finish its step, write a checkpoint and return, and every ls_eval()
+ * to return; an evaluation is abandoned. Safe in a signal handler. For one run of several: options.stop. */
 LS_API void ls_train_stop(void);
 
 /* A confusion matrix: samples by label and prediction. */
@@ -273,6 +310,22 @@ typedef struct ls_class_score {
 LS_API int ls_class_counts_at(const ls_class_counts *counts, int64_t i, ls_class_score *out);
 LS_API void ls_class_counts_release(ls_class_counts *counts); /* harmless on NULL and twice */
 
+/* What an evaluation says about one output of regression, or about one of several labels. */
+typedef struct ls_target_score {
+	double mae, rmse, r2;         /* regression */
+	uint64_t support, predicted;  /* labels: samples that have it, and that are said to */
+	double precision, recall, f1; /* 0 where they are not defined */
+} ls_target_score;
+
+/* Zero, or of all outputs; ls_target_scores_release() frees it. */
+typedef struct ls_target_scores {
+	ls_task task;
+	int64_t outputs; /* 0: the data has classes */
+	ls_target_score *score;
+	char **names; /* (outputs) NULL: they have none */
+} ls_target_scores;
+LS_API void ls_target_scores_release(ls_target_scores *scores); /* harmless on NULL and when it is zero */
+
 typedef struct ls_eval_options {
 	size_t size;           /* set by LS_EVAL_OPTIONS_INIT */
 	const char *source;    /* a run directory (its newest checkpoint) or a .safetensors file */
@@ -293,9 +346,13 @@ typedef struct ls_eval_options {
 	int64_t threads;    /* of a device */
 	const char *logits; /* also write the model's outputs, and what they are of, as safetensors to this file */
 	int quiet;
-	int unused;              /* fills the struct up; stays 0 */
-	ls_class_counts *counts; /* filled in by ls_eval(), for up to 4,096 classes; NULL: nothing is counted */
-	const char *metrics;     /* also write the counts and what follows from them as JSON to this file */
+	int unused;               /* fills the struct up; stays 0 */
+	ls_class_counts *counts;  /* filled in by ls_eval(), for up to 4,096 classes; NULL: nothing is counted */
+	const char *metrics;      /* also write the counts and what follows from them as JSON to this file */
+	const ls_stop *stop;      /* ends it (lockstep/hooks.h); NULL: only ls_train_stop() does */
+	ls_target_scores *scores; /* filled in by ls_eval() where the data has float targets; NULL: not wanted */
+	int best;                 /* the weights of a run's best evaluation (train with keep_best), not its newest */
+	int save; /* also write the metrics to eval.json in the run's directory, where report finds them */
 } ls_eval_options;
 #define LS_EVAL_OPTIONS_INIT                                                                                           \
 	{                                                                                                              \
@@ -309,9 +366,15 @@ typedef struct ls_eval_result {
 	double token_loss, token_accuracy; /* means over them */
 	uint64_t fingerprint;              /* of the weights, as ls_train() reports it */
 	double perplexity;    /* e^token_loss of a language model, whose accuracy is that of tokens; 0: another model */
-	uint64_t reserved[7]; /* 0 */
+	ls_task task;         /* of the data: */
+	int unused;           /* 0 */
+	double mae, rmse, r2; /* regression: means over the targets, in their units; there is no accuracy: it is NaN */
+	double micro_f1, macro_f1; /* several labels, whose accuracy is that of all labels of a sample together */
+	uint64_t reserved[1];      /* 0 */
 } ls_eval_result;
 
+/* Evaluate. `result` may be NULL. LS_EINTERRUPTED: options.stop or ls_train_stop() has ended it, between two micro-batches;
+ * nothing is written. */
 LS_API ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);
 
 #ifdef __cplusplus

@@ -73,6 +73,10 @@ typedef struct ls_trainer_options {
 			  * have a micro-batch in a step */
 	int64_t threads; /* per device; 0: share the cores equally between the devices */
 	const char *pin; /* threads stay on cores of their own: "off", "on", "auto" */
+
+	const char *
+		augment; /* "crop:4,flip": random changes of the images of ls_trainer_run(), as in ls_train_options; arrays
+			      * are taken as they are. NULL: none */
 } ls_trainer_options;
 #define LS_TRAINER_OPTIONS_INIT                                                                                        \
 	{                                                                                                              \
@@ -95,6 +99,9 @@ typedef struct ls_batch {
 	const int32_t *labels;      /* (count) of images */
 	const ls_text_sample *text; /* (count) in place of images and labels; segments may be NULL */
 	const uint64_t *indices;    /* (count) numbers of the samples, for dropout; NULL: 0, 1, ... */
+	const float
+		*targets; /* (count, outputs of the model) in place of labels, for losses that compare with numbers or
+				 probabilities; NULL: labels */
 } ls_batch;
 #define LS_BATCH_INIT                                                                                                  \
 	{                                                                                                              \

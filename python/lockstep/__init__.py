@@ -30,7 +30,7 @@ from lockstep._library import version_text as _version_text
 from lockstep._model import Model, ModelRow, Parameter, Parameters, models
 from lockstep._plot import metrics, plot
 from lockstep._safetensors import load_file
-from lockstep._train import Checkpoint, Epoch, Setting, Step, TrainResult, evaluate, settings, train
+from lockstep._train import Checkpoint, Epoch, Evaluation, Setting, Step, TrainResult, evaluate, settings, train
 from lockstep._trainer import EvalResult, Gradients, Position, Report, Trainer
 from lockstep._value import Value
 
@@ -38,8 +38,8 @@ version: str = _version_text()
 __version__ = version
 
 __all__ = [
-    "Checkpoint", "ClosedError", "Dataset", "DatasetRow", "Epoch", "Error", "EvalResult", "FileError", "FormatError",
-    "Gradients", "Graph", "GraphFacts", "InterruptedRunError", "InvalidError", "MismatchError", "Model", "ModelRow",
+    "Checkpoint", "ClosedError", "Dataset", "DatasetRow", "Epoch", "Error", "EvalResult", "Evaluation", "FileError",
+    "FormatError", "Gradients", "Graph", "GraphFacts", "InterruptedRunError", "InvalidError", "MismatchError", "Model", "ModelRow",
     "Node", "NotFoundError", "NumericError", "OutOfMemoryError", "Parameter", "Parameters", "PeerError", "Position", "Report",
     "Setting", "Step", "TextSample", "TrainResult", "Trainer", "UnsupportedError", "Value", "datasets", "download", "evaluate",
     "load_file", "metrics", "models", "plot", "settings", "train", "version",

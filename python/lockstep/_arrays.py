@@ -80,6 +80,24 @@ def labels(values: Any, what: str, count: int) -> Labels:
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
+def indices(values: Any, what: str) -> npt.NDArray[np.uint64]:
+    """Contiguous uint64 of whole numbers from 0 on."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{what}: dtype {array.dtype}; they are whole numbers")
+    if array.size and int(array.min()) < 0:
+        raise ValueError(f"{what}: {int(array.min())}; they are 0 or more")
+    return np.ascontiguousarray(array, dtype=np.uint64)
+
+
+def targets(values: Any, what: str, count: int, outputs: int = -1) -> Floats:
+    """Contiguous float32 (count, outputs); (count) is (count, 1)."""
+    array = np.asarray(values)
+    if array.ndim == 1 and outputs in (-1, 1):
+        array = array.reshape(-1, 1)
+    return floats(array, what, (count, outputs))
+
+
 def pointer(array: Any, kind: str) -> Any:
     """The array as a C pointer, which keeps it alive."""
     return ffi.from_buffer(f"{kind}[]", array)

@@ -13,6 +13,9 @@ from lockstep._binding import ffi
 from lockstep._library import Caught, Handle, Options, Path, c_text, check, lib, text
 
 
+TASKS = ("classification", "multi-label", "regression")  # in the order of ls_task
+
+
 class TextSample(NamedTuple):
     """A sample of text: tokens and segments (length), positions of masked tokens and the tokens to predict there, and a
     label."""
@@ -50,16 +53,26 @@ class Dataset(Handle):
         replace_invalid: bool = False,
         image_size: int = 0,
         cache: Optional[Path] = None,
+        target: Optional[str] = None,
+        task: Optional[str] = None,
+        text_column: Optional[str] = None,
+        skip_bad: int = 0,
+        columns: Optional[str] = None,
     ) -> None:
         """A dataset of datasets(), a directory or a text file. `split` is "train" or "test", `samples` the size of a
         generated dataset or a maximum (0: all), `normalisation` (mean, deviation) per channel in place of its own. Images of
         a folder are scaled to `image_size` x `image_size` pixels (0: as the first one); `cache` keeps decoded ones: "auto", "off" or
-        a folder."""
+        a folder.
+
+        Of a table (CSV, TSV, JSONL): `target` names the columns to predict, `task` is "classification", "multi-label" or
+        "regression", `text_column` the column of text, `skip_bad` how many rows may be left out; `columns` says how columns
+        become numbers (`Dataset.columns` of the training set)."""
         if split not in ("train", "test"):
             raise ValueError(f"split={split!r}; it is 'train' or 'test'")
         options = Options("ls_dataset_options")
         options.set(name=name, dir=dir, samples=samples, seed=seed, classes=classes, vocab=vocab, cased=int(cased),
                     tokens=tokens, phrases=int(phrases), replace_invalid=int(replace_invalid), image_size=image_size, cache=cache,
+                    target=target, task=task, text_column=text_column, skip_bad=skip_bad, columns=columns,
                     split=lib.LS_SPLIT_TRAIN if split == "train" else lib.LS_SPLIT_TEST)  # fmt: skip
         if normalisation is not None:
             options.pointer.normalisation = _normalisation_struct(normalisation, options)
@@ -74,6 +87,10 @@ class Dataset(Handle):
         info = lib.ls_dataset_describe(pointer)
         self.name: str = text(info.name)
         self.classes: int = info.classes
+        self.task: str = TASKS[info.task]
+        self.target_count: int = info.targets
+        columns = lib.ls_dataset_columns(pointer)
+        self.columns: Optional[str] = text(columns) if columns != ffi.NULL else None
         self.is_text: bool = info.tokens_max > 0
         self.tokens_max: int = info.tokens_max
         self.vocabulary: int = info.vocabulary
@@ -85,21 +102,46 @@ class Dataset(Handle):
     def from_arrays(
         cls,
         images: Any,
-        labels: Any,
+        labels: Optional[Any] = None,
         *,
+        targets: Optional[Any] = None,
+        task: str = "regression",
         classes: Optional[int] = None,
         normalisation: Optional[Normalisation] = None,
         name: str = "arrays",
     ) -> Dataset:
         """Images (N, C, H, W) and labels (N). C-contiguous float32 images and int32 labels are not copied; do not change
         them while the dataset is used. Bytes (uint8) need a normalisation, (mean, deviation) of pixels from 0 to 1.
-        `classes` is the largest label + 1 where it is not given."""
+        `classes` is the largest label + 1 where it is not given.
+
+        In place of labels: `targets`, floats (N, M) or (N), and their `task`: "regression", "multi-label" (each from 0 to
+        1), or "classification" (a probability per class)."""
         pixels = _arrays.images(images, "images", None, normalisation)
+        if targets is not None:
+            if labels is not None:
+                raise TypeError("give labels or targets, not both")
+            return cls._from_targets(pixels, targets, task, name)
+        if labels is None:
+            raise TypeError("give labels, or targets")
         numbers = _arrays.labels(labels, "labels", len(pixels))
         info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
         kept = [_arrays.pointer(pixels, "float"), _arrays.pointer(numbers, "int32_t")]
         out = ffi.new("ls_dataset **")
         check(lib.ls_dataset_from_arrays(out, info, kept[0], kept[1]))
+        made = cls.__new__(cls)
+        made._begin(out[0], kept)
+        return made
+
+    @classmethod
+    def _from_targets(cls, pixels: Floats, targets: Any, task: str, name: str) -> Dataset:
+        if task not in TASKS:
+            raise ValueError(f"task={task!r}; it is one of {', '.join(map(repr, TASKS))}")
+        wanted = _arrays.targets(targets, "targets", len(pixels))
+        info = _info(name, len(pixels), pixels.shape[1:], wanted.shape[1])
+        info.task, info.targets = TASKS.index(task), wanted.shape[1]
+        kept = [_arrays.pointer(pixels, "float"), _arrays.pointer(wanted, "float")]
+        out = ffi.new("ls_dataset **")
+        check(lib.ls_dataset_from_targets(out, info, kept[0], kept[1]))
         made = cls.__new__(cls)
         made._begin(out[0], kept)
         return made
@@ -210,6 +252,15 @@ class Dataset(Handle):
         for row, place in enumerate(places):
             self._caught.check(lib.ls_dataset_read(self._use(), place, to + row * values, label + row))
         return pixels, numbers
+
+    def targets(self, start: int = 0, stop: Optional[int] = None) -> Floats:
+        """Float targets (N, target_count) of samples start to stop."""
+        places = range(*slice(start, stop).indices(self._samples))
+        wanted = np.empty((len(places), self.target_count), dtype=np.float32)
+        to = _arrays.pointer(wanted, "float")
+        for row, place in enumerate(places):
+            self._caught.check(lib.ls_dataset_read_targets(self._use(), place, to + row * self.target_count))
+        return wanted
 
     def _read_image(self, index: int) -> Tuple[Floats, int]:
         pixels, numbers = self.arrays(index, index + 1)

@@ -35,6 +35,9 @@ def text(pointer: Any) -> str:
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
+METHODS = {"backward": "backward()", "update": "update()", "zero_gradient": "zero_grad()", "set_gradient": "set one of gradients()"}
+
+
 def version_text() -> str:
     return text(lib.ls_version())
 
@@ -45,7 +48,9 @@ def message() -> str:
 
 
 def in_python(line: str) -> str:
-    """A message with keyword arguments in place of fields of options and flags of the command."""
+    """A message with keyword arguments in place of fields of options and flags of the command, and methods in place of
+    functions."""
+    line = re.sub(r"\bls_trainer_(\w+)\(\)", lambda match: METHODS.get(match.group(1), match.group(0)), line)
     return re.sub(r"--([a-z][a-z-]+)", _flag, re.sub(r"\boptions\.(?=[a-z])", "", line))
 
 

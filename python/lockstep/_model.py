@@ -45,6 +45,7 @@ class Model(Handle):
         input: Tuple[int, int, int] = (1, 28, 28),
         classes: int = 10,
         dropout: float = 0.0,
+        label_smoothing: float = 0.0,
         tokens: int = 0,
         masked: int = 0,
         vocabulary: int = 0,
@@ -54,7 +55,7 @@ class Model(Handle):
         ffn: int = 0,
         positions: int = 0,
     ) -> None:
-        """A model of models() for images `input` (C, H, W), or text of up to `tokens` tokens; 0 means the model's default.
+        """A model of models() for images `input` (C, H, W), or text of up to `tokens` tokens; 0 means the model's default there.
         Of a Graph, only `seed` is used."""
         out = ffi.new("ls_model **")
         if isinstance(model, Graph):
@@ -62,8 +63,12 @@ class Model(Handle):
                 check(lib.ls_model_new(out, model._use(), seed))
                 model._give_away()
         else:
+            if len(input) != 3 or min(input) < 1:
+                raise ValueError(f"input: {input}; it must be (channels, height, width), each 1 or more")
+            if classes < 1:
+                raise ValueError(f"classes: {classes}; a model has at least 1")
             options = Options("ls_model_options")
-            options.set(name=model, classes=classes, dropout=dropout)
+            options.set(name=model, classes=classes, dropout=dropout, label_smoothing=label_smoothing)
             options.pointer.channels, options.pointer.height, options.pointer.width = input
             shape = options.pointer.text
             shape.tokens, shape.masked, shape.vocabulary, shape.layers = tokens, masked, vocabulary, layers
@@ -76,6 +81,7 @@ class Model(Handle):
         cls,
         source: Path,
         *,
+        best: bool = False,
         model: Optional[str] = None,
         input: Optional[Tuple[int, int, int]] = None,
         data: Optional[Path] = None,
@@ -90,10 +96,10 @@ class Model(Handle):
         devices: int = 0,
         threads: int = 0,
     ) -> Model:
-        """The newest checkpoint of a run directory, or a .safetensors file. What the run or the file says need not be
-        given again."""
+        """The newest checkpoint of a run directory, or its best weights (`best`, of a run with keep_best), or a .safetensors
+        file. What the run or the file says need not be given again."""
         options = Options("ls_model_load_options")
-        options.set(source=source, model=model, data=data, data_dir=data_dir, vocab=vocab, seq_len=seq_len, layers=layers,
+        options.set(source=source, best=int(best), model=model, data=data, data_dir=data_dir, vocab=vocab, seq_len=seq_len, layers=layers,
                     width=width, heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
                     input="x".join(str(n) for n in input) if input is not None else None)  # fmt: skip
         out = ffi.new("ls_model **")
@@ -152,7 +158,8 @@ class Model(Handle):
     # ---- prediction
 
     def predict(self, x: Any, *, probabilities: bool = False, segments: Optional[Sequence[Any]] = None) -> Floats:
-        """Logits (N, outputs), or their softmax with `probabilities`.
+        """Logits (N, outputs), or with `probabilities` what they stand for: their softmax, of several labels the sigmoid, of
+        regression numbers in the units of the targets.
 
         `x` is images (N, C, H, W), normalised as the model wants them (`normalisation`); bytes (uint8) are normalised here
         where the model knows how. C-contiguous float32 is not copied. For models of text it is a sequence of sequences of
@@ -166,7 +173,8 @@ class Model(Handle):
             with self._lock:
                 check(samples.predict(self._use(), first, count, out + first * self.outputs))
         if probabilities and len(logits):
-            lib.ls_softmax(out, len(logits), self.outputs)
+            with self._lock:
+                check(lib.ls_model_interpret(self._use(), out, len(logits)))
         return logits
 
     def generate(

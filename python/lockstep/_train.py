@@ -51,6 +51,23 @@ class Epoch(NamedTuple):
     test_accuracy: float
 
 
+class Evaluation(NamedTuple):
+    """An evaluation on the test set is done. perplexity is 0 but for language models; metric, that of keep_best, is NaN where
+    evaluations are not compared; best_step is 0 where none is the best yet; stale counts evaluations since a better one."""
+
+    step: int
+    epoch: int
+    loss: float
+    accuracy: float
+    perplexity: float
+    seconds: float
+    metric: float
+    is_best: bool
+    best_step: int
+    best: float
+    stale: int
+
+
 class Checkpoint(NamedTuple):
     """A checkpoint was written."""
 
@@ -61,7 +78,8 @@ class Checkpoint(NamedTuple):
 
 class TrainResult(NamedTuple):
     """What training came to. fingerprint is the xxh64 of the trained parameters, as the command prints it; test_loss and
-    test_accuracy are NaN when the last weights were not evaluated."""
+    test_accuracy are NaN when the last weights were not evaluated. best_step and best are those of the best evaluation, with
+    keep_best or early_stop (0: there is none); stopped_early: early_stop ended the run."""
 
     steps: int
     fingerprint: str
@@ -70,13 +88,16 @@ class TrainResult(NamedTuple):
     test_accuracy: float
     samples_per_s: float
     first_step_s: float
+    best_step: int
+    best: float
+    stopped_early: bool
     run: Optional[str]
 
-    def load(self) -> Model:
-        """The trained model, of the run directory."""
+    def load(self, best: bool = False) -> Model:
+        """The trained model, of the run directory; `best`: with the weights of its best evaluation (keep_best)."""
         if self.run is None:
             raise ValueError("nothing was kept; train with run=DIRECTORY")
-        return Model.load(self.run)
+        return Model.load(self.run, best=best)
 
 
 def train(
@@ -86,6 +107,7 @@ def train(
     test_data: Union[Dataset, Tuple[Any, Any], None] = None,
     on_step: Optional[Callable[[Step], Any]] = None,
     on_epoch: Optional[Callable[[Epoch], Any]] = None,
+    on_test: Optional[Callable[[Evaluation], Any]] = None,
     on_checkpoint: Optional[Callable[[Checkpoint], Any]] = None,
     on_log: Optional[Callable[[str, str], Any]] = None,
     progress: Optional[bool] = None,
@@ -99,7 +121,7 @@ def train(
     `model` is a name, a finished Graph, or a Model, which starts from the weights that it has and gets the trained ones; `data` a name, a directory, a Dataset or (images, labels). Every option of the
     command is a keyword argument, with underscores: settings() lists them.
 
-    on_step, on_epoch and on_checkpoint get a Step, Epoch or Checkpoint. on_log gets each line that the command would print
+    on_step, on_epoch, on_test and on_checkpoint get a Step, Epoch, Evaluation or Checkpoint. on_log gets each line that the command would print
     and its kind, "result", "note" or "warning". What a callback raises ends the run, with a checkpoint, and is raised here.
     `progress` shows a bar (None: where somebody looks on), `verbose` prints the command's lines. Ctrl-C stops the run, with
     a checkpoint, and raises KeyboardInterrupt; `resume=True` goes on.
@@ -110,11 +132,8 @@ def train(
         put_setting(options, name, value)
     bar = Progress() if (is_wanted() if progress is None else progress) else None
     caught = Caught()
-    out = ffi.new("ls_stop **")
-    check(lib.ls_stop_new(out))
-    stop = ffi.gc(out[0], lib.ls_stop_free)
-    options.pointer.stop = stop
-    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_checkpoint, on_log)
+    stop = _put_stop(options)
+    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_test, on_checkpoint, on_log)
     result = ffi.new("ls_train_result *")
     try:
         interruptible(lambda: _run(options, result, [caught] + [each._caught for each in sets]), lambda: lib.ls_stop_request(stop))
@@ -122,8 +141,16 @@ def train(
         if bar is not None:
             bar.close()
     run = text(options.pointer.run) or None
-    values = [getattr(result, field) for field in TrainResult._fields[2:-1]]
-    return TrainResult._make([result.steps, f"{result.fingerprint:016x}", *values, run])
+    values = [getattr(result, field) for field in TrainResult._fields[2:-2]]
+    return TrainResult._make([result.steps, f"{result.fingerprint:016x}", *values, bool(result.stopped_early), run])
+
+
+def _put_stop(options: Options) -> Any:
+    """A handle that stops what the options are of."""
+    out = ffi.new("ls_stop **")
+    check(lib.ls_stop_new(out))
+    options.pointer.stop = options.keep(ffi.gc(out[0], lib.ls_stop_free))
+    return options.pointer.stop
 
 
 def _run(options: Options, result: Any, caught: List[Caught]) -> None:
@@ -192,6 +219,7 @@ def _put_hooks(
     verbose: bool,
     on_step: Optional[Callable[[Step], Any]],
     on_epoch: Optional[Callable[[Epoch], Any]],
+    on_test: Optional[Callable[[Evaluation], Any]],
     on_checkpoint: Optional[Callable[[Checkpoint], Any]],
     on_log: Optional[Callable[[str, str], Any]],
 ) -> None:
@@ -209,6 +237,12 @@ def _put_hooks(
     def epoch(_: Any, found: Any) -> int:
         assert on_epoch is not None
         on_epoch(Epoch(*(getattr(found, field) for field in Epoch._fields)))
+        return int(lib.LS_OK)
+
+    def test(_: Any, found: Any) -> int:
+        assert on_test is not None
+        values = Evaluation(*(getattr(found, field) for field in Evaluation._fields))
+        on_test(values._replace(is_best=bool(values.is_best)))
         return int(lib.LS_OK)
 
     def checkpoint(_: Any, found: Any) -> int:
@@ -238,6 +272,8 @@ def _put_hooks(
         hooks.pointer.step = hooks.keep(caught.callback("ls_status(void *, const ls_train_step *)", step, failed))
     if on_epoch is not None:
         hooks.pointer.epoch = hooks.keep(caught.callback("ls_status(void *, const ls_train_epoch *)", epoch, failed))
+    if on_test is not None:
+        hooks.pointer.test = hooks.keep(caught.callback("ls_status(void *, const ls_train_test *)", test, failed))
     if on_checkpoint is not None:
         hooks.pointer.checkpoint = hooks.keep(
             caught.callback("ls_status(void *, const ls_train_checkpoint *)", checkpoint, failed))  # fmt: skip
@@ -284,6 +320,7 @@ def evaluate(
     *,
     data: Union[Path, Dataset, Tuple[Any, Any], None] = None,
     model: Union[str, Graph, None] = None,
+    best: bool = False,
     data_dir: Optional[Path] = None,
     samples: int = 0,
     batch: int = 128,
@@ -291,6 +328,7 @@ def evaluate(
     threads: int = 1,
     logits: Optional[Path] = None,
     metrics: Optional[Path] = None,
+    save: bool = False,
     vocab: Optional[Path] = None,
     cased: bool = False,
     replace_invalid: bool = False,
@@ -301,11 +339,12 @@ def evaluate(
     ffn: int = 0,
     max_len: int = 0,
 ) -> EvalResult:
-    """Loss and accuracy of a run directory or a .safetensors file, on the run's own test data or on `data`. `logits` names a
-    safetensors file for the model's outputs, `metrics` a JSON file for scores per class and the confusion matrix."""
+    """Loss and accuracy of a run directory or a .safetensors file, on the run's own test data or on `data`. `best` takes the weights
+    of a run's best evaluation (keep_best), not its newest. `logits` names a safetensors file for the model's outputs, `metrics` a JSON file for scores per class and the confusion matrix; `save` writes them to
+    eval.json of the run, which `lockstep report` draws. Ctrl-C ends it."""
     options = Options("ls_eval_options")
-    options.set(source=source, data_dir=data_dir, samples=samples, batch=batch, devices=devices, threads=threads,
-                logits=logits, metrics=metrics, vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,
+    options.set(source=source, best=int(best), data_dir=data_dir, samples=samples, batch=batch, devices=devices, threads=threads,
+                logits=logits, metrics=metrics, save=int(save), vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,
                 layers=layers, width=width, heads=heads, ffn=ffn, max_len=max_len, quiet=1)  # fmt: skip
     caught = Caught()
     if isinstance(model, Graph):
@@ -318,5 +357,6 @@ def evaluate(
         dataset = options.keep(as_dataset(data, "data"))
         options.pointer.set, caught = dataset._use(), dataset._caught
     result = ffi.new("ls_eval_result *")
-    caught.check(lib.ls_eval(options.pointer, result))
+    stop = _put_stop(options)
+    interruptible(lambda: caught.check(lib.ls_eval(options.pointer, result)), lambda: lib.ls_stop_request(stop))
     return result_of(result)

@@ -36,7 +36,7 @@ class Report(NamedTuple):
 
 
 class EvalResult(NamedTuple):
-    """What an evaluation came to."""
+    """What an evaluation came to: mae, rmse and r2 are of regression, whose accuracy is NaN, the F1 scores of several labels."""
 
     samples: int
     loss: float
@@ -46,6 +46,11 @@ class EvalResult(NamedTuple):
     token_loss: float
     token_accuracy: float
     perplexity: float
+    mae: float
+    rmse: float
+    r2: float
+    micro_f1: float
+    macro_f1: float
     fingerprint: str
 
 
@@ -79,7 +84,7 @@ class Trainer(Handle):
 
     Keyword arguments are fields of ls_trainer_options: batch, micro_batch, optimizer, lr, momentum, beta1, beta2, epsilon,
     weight_decay, nesterov, clip_norm, schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, freeze, seed,
-    devices, threads, pin. A step has the same bits on any number of devices and threads. After every call the model has the new
+    devices, threads, pin, augment. A step has the same bits on any number of devices and threads. After every call the model has the new
     weights. A model has one trainer at a time.
     """
 
@@ -110,18 +115,18 @@ class Trainer(Handle):
 
     # ---- steps
 
-    def step(self, x: Any, labels: Any, *, indices: Optional[Any] = None) -> Report:
+    def step(self, x: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None, indices: Optional[Any] = None) -> Report:
         """Forward, backward and update on 1 to `batch` samples: images (N, C, H, W) as for Model.predict(), or sequences of
-        tokens, and labels (N). `indices` number the samples, for dropout."""
-        batch = self._batch(x, labels, indices)
+        tokens, and labels (N) or float targets (N, outputs). `indices` number the samples, for dropout."""
+        batch = _Batch(self._model, x, labels, targets, indices)
         with self._lock:
             check(lib.ls_trainer_step(self._use(), batch.pointer, self._report))
             return report_of(self._report)
 
-    def backward(self, x: Any, labels: Any, *, indices: Optional[Any] = None) -> Report:
+    def backward(self, x: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None, indices: Optional[Any] = None) -> Report:
         """The gradient alone; the weights stay. Called again before update(), gradients add up to that of all samples
         together."""
-        batch = self._batch(x, labels, indices)
+        batch = _Batch(self._model, x, labels, targets, indices)
         with self._lock:
             check(lib.ls_trainer_backward(self._use(), batch.pointer, self._report))
             return report_of(self._report)
@@ -165,21 +170,19 @@ class Trainer(Handle):
                 if self._pointer is not None:
                     lib.ls_trainer_set_hook(self._pointer, ffi.NULL, ffi.NULL)
 
-    def evaluate(self, data: Any, labels: Optional[Any] = None) -> EvalResult:
-        """Loss and accuracy with the weights as they are: of a Dataset, or of images (or tokens) and labels, any number."""
+    def evaluate(self, data: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None) -> EvalResult:
+        """Loss and accuracy with the weights as they are: of a Dataset, or of images (or tokens) and labels or float targets,
+        any number."""
         result = ffi.new("ls_eval_result *")
-        if labels is None:
+        if labels is None and targets is None:
             dataset = as_dataset(data, "data")
             with self._lock, dataset._lock:
                 dataset._caught.check(lib.ls_trainer_evaluate_dataset(self._use(), dataset._use(), result))
         else:
-            batch = self._batch(data, labels, None)
+            batch = _Batch(self._model, data, labels, targets, None)
             with self._lock:
                 check(lib.ls_trainer_evaluate(self._use(), batch.pointer, result))
         return result_of(result)._replace(fingerprint=self._model.fingerprint)
-
-    def _batch(self, x: Any, labels: Any, indices: Optional[Any]) -> _Batch:
-        return _Batch(self._model, x, labels, indices)
 
     # ---- the rest
 
@@ -221,24 +224,32 @@ EMPTY_BATCH = Options("ls_batch").pointer
 class _Batch:
     """ls_batch of arrays, which it keeps."""
 
-    def __init__(self, model: Model, x: Any, labels: Any, indices: Optional[Any]) -> None:
+    def __init__(self, model: Model, x: Any, labels: Any, targets: Optional[Any], indices: Optional[Any]) -> None:
+        if (labels is None) == (targets is None):
+            raise TypeError("give labels or targets, and not both")
         self.pointer = ffi.new("ls_batch *", EMPTY_BATCH[0])
         self.kept: List[Any] = []
         if model.is_text:
-            numbers = _arrays.labels(labels, "labels", len(x))
+            numbers = _arrays.labels(labels if labels is not None else np.zeros(len(x), dtype=np.int32), "labels", len(x))
             text = _Text(model, x, None, numbers)
             self.kept += [text]
             self.pointer.count, self.pointer.text = len(text), text.samples
         else:
             pixels = model._images(x, None).array
-            self.kept += [_arrays.pointer(pixels, "float"),
-                          _arrays.pointer(_arrays.labels(labels, "labels", len(pixels)), "int32_t")]  # fmt: skip
-            self.pointer.count, self.pointer.images, self.pointer.labels = len(pixels), *self.kept
+            self.kept.append(_arrays.pointer(pixels, "float"))
+            self.pointer.count, self.pointer.images = len(pixels), self.kept[-1]
+            if labels is not None:
+                self.kept.append(_arrays.pointer(_arrays.labels(labels, "labels", len(pixels)), "int32_t"))
+                self.pointer.labels = self.kept[-1]
+        if targets is not None:
+            wanted = _arrays.targets(targets, "targets", self.pointer.count, model.outputs)
+            self.kept.append(_arrays.pointer(wanted, "float"))
+            self.pointer.targets = self.kept[-1]
         if indices is not None:
-            numbers = np.ascontiguousarray(indices, dtype=np.uint64)
-            if numbers.shape != (self.pointer.count,):
-                raise ValueError(f"indices: shape {numbers.shape} does not fit ({self.pointer.count},)")
-            self.kept.append(_arrays.pointer(numbers, "uint64_t"))
+            places = _arrays.indices(indices, "indices")
+            if places.shape != (self.pointer.count,):
+                raise ValueError(f"indices: shape {places.shape} does not fit ({self.pointer.count},)")
+            self.kept.append(_arrays.pointer(places, "uint64_t"))
             self.pointer.indices = self.kept[-1]
 
 

@@ -67,10 +67,12 @@ typedef struct ls_load_options {
 /* One micro-batch in, its sums out. */
 typedef struct ls_exec_microbatch {
 	int64_t count;
-	const float *images;     /* (count, C, H, W); NULL: text */
-	const ls_packed *text;   /* NULL: images */
-	double token_weight;     /* samples of the step per masked position: makes sums over these means */
-	const int32_t *labels;   /* (count) */
+	const float *images;   /* (count, C, H, W); NULL: text */
+	const ls_packed *text; /* NULL: images */
+	double token_weight;   /* samples of the step per masked position: makes sums over these means */
+	const int32_t *labels; /* (count) */
+	const float *targets;  /* (count, target_count) what losses of samples compare with; NULL: labels */
+	int target_count;
 	const uint64_t *samples; /* (count) dataset indices, for dropout */
 	uint64_t seed, step;     /* dropout's key */
 	float *grads;            /* (reachable) written, not added to; or, with share_grads, (shared_grads()) */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/float_rules.h"
+
 static void bind(ls_devices *d, int device)
 {
 	if (d->backend->bind)
@@ -69,10 +71,12 @@ void ls_devices_run(ls_devices *d, int count, ls_drive drive, void *context)
 	if (!d->is_bound)
 		bind(d, 0);
 	d->is_bound = 1;
+	uint64_t rules = ls_float_rules_set(); /* the caller's thread drives device 0 */
 	if (count == 1)
 		drive(context, 0);
 	else
 		ls_team_run(d->drivers, run_driver, &job);
+	ls_float_rules_restore(rules);
 }
 
 void ls_devices_leave(ls_devices *d)

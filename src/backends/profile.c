@@ -37,6 +37,7 @@ static const ls_field fields[] = {
 	{ "isa", LS_FIELD_TEXT, AT(isa), 0, 0 },
 	{ "kernels", LS_FIELD_TEXT, AT(kernels), 0, 0 },
 	{ "lockstep", LS_FIELD_TEXT, AT(lockstep), 0, 0 },
+	{ "precision", LS_FIELD_MAYBE, AT(precision), 0, 0 },
 	{ "steps", LS_FIELD_WHOLE, AT(steps), 1, 1e15 },
 	{ "devices", LS_FIELD_WHOLE_IF, AT(devices), 1, 1e6 },
 	{ "micro_batches", LS_FIELD_WHOLE_IF, AT(microbatches), 1, 1e9 },

@@ -42,6 +42,8 @@ typedef struct ls_profile_layer {
 typedef struct ls_profile {
 	char model[LS_PROFILE_NAME], optimizer[LS_PROFILE_NAME];
 	char isa[LS_PROFILE_NAME], kernels[LS_PROFILE_NAME], lockstep[LS_PROFILE_NAME]; /* this program's version */
+	char precision
+		[LS_PROFILE_NAME]; /* "fp32", "bf16"; empty: not known, it was recorded when there was only fp32 */
 	int64_t channels, height, width, classes;
 	int64_t tokens, masked, vocabulary; /* of text, see ls_dataset_info; 0: images */
 	int64_t batch;                      /* samples of a micro-batch */

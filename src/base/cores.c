@@ -134,34 +134,72 @@ static int core_processors(hwloc_obj_t core, const ls_processors *allowed, ls_pr
 	return any;
 }
 
-/* hwloc numbers cores along the tree of packages, groups and caches: that order is the neighbourhood. */
-static ls_status list_cores(hwloc_topology_t topology, ls_processors **out, int *count, const ls_processors *allowed)
+/* The NUMA domain next to a core, -1: unknown. */
+static int domain_of(hwloc_topology_t topology, hwloc_obj_t core)
 {
-	int depth = hwloc_get_type_or_below_depth(topology, HWLOC_OBJ_CORE), found = 0;
+	hwloc_obj_t node = NULL;
+	while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)))
+		if (hwloc_bitmap_intersects(node->cpuset, core->cpuset))
+			return (int)node->logical_index;
+	return -1;
+}
+
+/* hwloc numbers cores along the tree of packages, groups and caches: that order is the neighbourhood. NUMA domains are
+ * parts of that tree, so a domain begins where the number of the core before is another. */
+static void list_cores(hwloc_topology_t topology, int depth, const ls_processors *allowed, ls_cores *out)
+{
 	unsigned cores = hwloc_get_nbobjs_by_depth(topology, depth);
-	ls_processors *list = calloc(cores ? cores : 1, sizeof(*list));
-	if (!list)
+	int last = -2;
+
+	for (unsigned i = 0; i < cores; i++) {
+		hwloc_obj_t core = hwloc_get_obj_by_depth(topology, depth, i);
+		if (!core_processors(core, allowed, &out->core[out->count]))
+			continue;
+		int domain = domain_of(topology, core);
+		if (domain != last)
+			out->first[out->domains++] = out->count;
+		last = domain;
+		out->count++;
+	}
+	out->first[out->domains] = out->count;
+}
+
+static ls_status find_cores(hwloc_topology_t topology, const ls_processors *allowed, ls_cores *out)
+{
+	int depth = hwloc_get_type_or_below_depth(topology, HWLOC_OBJ_CORE);
+	unsigned cores = hwloc_get_nbobjs_by_depth(topology, depth);
+	ls_cores found = { .core = calloc(cores + 1, sizeof(*found.core)),
+			   .first = calloc(cores + 1, sizeof(*found.first)) };
+
+	if (!found.core || !found.first) {
+		ls_cores_release(&found);
 		return ls_fail(LS_EMEMORY, "no memory for a list of %u cores", cores);
-	for (unsigned i = 0; i < cores; i++)
-		found += core_processors(hwloc_get_obj_by_depth(topology, depth, i), allowed, &list[found]);
-	if (found == 0) {
-		free(list);
+	}
+	list_cores(topology, depth, allowed, &found);
+	if (found.count == 0) {
+		ls_cores_release(&found);
 		return ls_fail(LS_EUNSUPPORTED,
 			       "hwloc knows none of the cores this process may use; do not pin threads");
 	}
-	*out = list;
-	*count = found;
+	*out = found;
 	return LS_OK;
 }
 
-ls_status ls_cores_list(ls_processors **out, int *count, const ls_processors *allowed)
+ls_status ls_cores_list(ls_cores *out, const ls_processors *allowed)
 {
 	hwloc_topology_t topology;
 	if (hwloc_topology_init(&topology) != 0)
 		return ls_fail_errno(LS_EUNSUPPORTED, "hwloc cannot be initialised");
 	ls_status status = topology_load(topology) == 0
-				   ? list_cores(topology, out, count, allowed)
+				   ? find_cores(topology, allowed, out)
 				   : ls_fail_errno(LS_EUNSUPPORTED, "hwloc cannot read the topology of this machine");
 	hwloc_topology_destroy(topology);
 	return status;
+}
+
+void ls_cores_release(ls_cores *cores)
+{
+	free(cores->core);
+	free(cores->first);
+	*cores = (ls_cores){ 0 };
 }

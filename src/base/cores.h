@@ -39,8 +39,16 @@ int ls_cores_count(const char *root, const ls_processors *allowed);
 /* Number of processors whose time the control groups grant, rounded up; INT_MAX: no limit. */
 int ls_cores_quota(const char *root);
 
-/* The cores with a processor in `allowed`, each as its set of processors, ordered so that neighbours share caches and
- * memory (count); free() it. Takes hwloc some milliseconds. */
-ls_status ls_cores_list(ls_processors **out, int *count, const ls_processors *allowed);
+/* Cores in an order in which neighbours share caches and memory, cut where the memory changes. */
+typedef struct ls_cores {
+	int count;
+	ls_processors *core; /* (count) their processors */
+	int domains;         /* NUMA domains among them, at least 1 */
+	int *first;          /* (domains + 1) the first core of each, then count */
+} ls_cores;
+
+/* The cores with a processor in `allowed`. Takes hwloc some milliseconds. */
+ls_status ls_cores_list(ls_cores *out, const ls_processors *allowed);
+void ls_cores_release(ls_cores *cores);
 
 #endif

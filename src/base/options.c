@@ -35,6 +35,13 @@ ls_status ls_options_size(const void *given, size_t own_size, size_t first, cons
 	return LS_OK;
 }
 
+ls_status ls_options_check_unused(ls_status taken, const int *unused, const char *init)
+{
+	if (taken != LS_OK || *unused == 0)
+		return taken;
+	return ls_fail(LS_EINVALID, "options.unused is %d: it must be 0, as %s sets it", *unused, init);
+}
+
 ls_status ls_options_take(void *own, size_t own_size, const void *given, size_t first, const char *init)
 {
 	size_t size = 0;

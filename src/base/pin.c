@@ -3,7 +3,8 @@
  *
  * Cores are listed so that neighbours share caches and memory. With enough cores, device d of D starts at core
  * d * cores / D and takes the next T: a device's threads are neighbours, and devices are spread over caches and memory
- * channels. With too few, threads are assigned round robin.
+ * channels. Where that would cut a device in two by a border between NUMA domains and need not, devices are shared out to
+ * the domains first, and spread inside each. With too few cores, threads are assigned round robin.
  *
  * Invariant: while any plan binds threads, `process.mask` holds what the process could use before: a bound thread that
  * asks the scheduler sees its own core only.
@@ -58,6 +59,20 @@ int ls_pin_cores(void)
 	return cores < quota ? cores : quota;
 }
 
+int ls_pin_domains(void)
+{
+	ls_processors mask;
+	ls_cores list;
+	int cores, quota, domains = 1;
+
+	process_look(&mask, &cores, &quota);
+	if (ls_cores_list(&list, &mask) == LS_OK) {
+		domains = list.domains;
+		ls_cores_release(&list);
+	}
+	return domains;
+}
+
 /* A time quota over many cores is not the same as a few whole cores: with a quota below the core count, auto leaves
  * placement to the scheduler. */
 static int wants_binding(const ls_pin_plan *plan, ls_pin_mode mode, int cores, int quota)
@@ -85,7 +100,7 @@ ls_status ls_pin_plan_init(ls_pin_plan *out, int devices, int threads, ls_pin_mo
 	process_look(&mask, &cores, &quota);
 	plan.cores = cores < quota ? cores : quota;
 	if (wants_binding(&plan, mode, cores, quota)) {
-		ls_status status = ls_cores_list(&plan.place, &plan.places, &mask);
+		ls_status status = ls_cores_list(&plan.places, &mask);
 		if (status && mode == LS_PIN_ON)
 			return status;
 		if (!status)
@@ -110,36 +125,63 @@ static int unbind_self(void)
 
 void ls_pin_plan_release(ls_pin_plan *plan)
 {
-	if (plan->places) {
+	if (plan->places.count) {
 		unbind_self();
 		pthread_mutex_lock(&process.lock);
 		process.plans--;
 		pthread_mutex_unlock(&process.lock);
 	}
-	free(plan->place);
+	ls_cores_release(&plan->places);
 	*plan = (ls_pin_plan){ 0 };
+}
+
+/* Domain k of K has the devices from k*D/K, rounded up, to before those of domain k + 1: the first domains have more. */
+static int first_device(const ls_pin_plan *plan, int domain)
+{
+	int domains = plan->places.domains;
+	return (int)(((long long)domain * plan->devices + domains - 1) / domains);
+}
+
+/* Whether the devices of every domain fit its cores. */
+static int fits_domains(const ls_pin_plan *plan)
+{
+	const ls_cores *c = &plan->places;
+	for (int k = 0; k < c->domains; k++) {
+		long long devices = first_device(plan, k + 1) - first_device(plan, k);
+		if (devices * plan->threads > c->first[k + 1] - c->first[k])
+			return 0;
+	}
+	return 1;
 }
 
 static int place_of(const ls_pin_plan *plan, int device, int thread)
 {
-	long long places = plan->places, place = (long long)device * plan->threads + thread;
+	const ls_cores *c = &plan->places;
+	long long places = c->count, place = (long long)device * plan->threads + thread;
+	int k = 0;
+
 	if ((long long)plan->devices * plan->threads > places)
 		return (int)(place % places);
-	return (int)(device * places / plan->devices) + thread;
+	if (!fits_domains(plan))
+		return (int)(device * places / plan->devices) + thread;
+	while (device >= first_device(plan, k + 1))
+		k++;
+	long long cores = c->first[k + 1] - c->first[k], first = first_device(plan, k);
+	return c->first[k] + (int)((device - first) * cores / (first_device(plan, k + 1) - first)) + thread;
 }
 
 int ls_pin_core(const ls_pin_plan *plan, int device, int thread)
 {
-	if (!plan->places || device < 0)
+	if (!plan->places.count || device < 0)
 		return -1;
-	return ls_processors_next(&plan->place[place_of(plan, device, thread)], 0);
+	return ls_processors_next(&plan->places.core[place_of(plan, device, thread)], 0);
 }
 
 void ls_pin_self(const ls_pin_plan *plan, int device, int thread)
 {
-	if (!plan->places)
+	if (!plan->places.count)
 		return;
-	int error = device < 0 ? unbind_self() : bind_self(&plan->place[place_of(plan, device, thread)]);
+	int error = device < 0 ? unbind_self() : bind_self(&plan->places.core[place_of(plan, device, thread)]);
 	if (error)
 		ls_log_warning("cannot bind thread %d of device %d to core %d: %s", thread, device,
 			       ls_pin_core(plan, device, thread), strerror(error));
@@ -175,7 +217,7 @@ void ls_pin_describe(const ls_pin_plan *plan, char *text, size_t size)
 	if (size == 0)
 		return;
 	snprintf(text, size, "not pinned");
-	if (!plan->places)
+	if (!plan->places.count)
 		return;
 	for (int device = 0; device < plan->devices; device++)
 		for (int thread = 0; thread < plan->threads; thread++)
@@ -184,7 +226,7 @@ void ls_pin_describe(const ls_pin_plan *plan, char *text, size_t size)
 	snprintf(text, size, plan->devices > 1 ? "devices 0-%d on " : "device %d on ", plan->devices - 1);
 	append(text, size, many ? "cores " : "core ");
 	append_ranges(text, size, &used);
-	if ((long long)plan->devices * plan->threads > plan->places)
+	if ((long long)plan->devices * plan->threads > plan->places.count)
 		append(text, size, ", shared");
 	else if (plan->devices > 1 && plan->threads > 1)
 		append(text, size, ", %d each", plan->threads);

@@ -28,14 +28,16 @@ typedef enum ls_pin_mode {
 
 typedef struct ls_pin_plan {
 	int devices, threads;
-	int cores;            /* ls_pin_cores() */
-	int places;           /* cores to bind to; 0: no thread is bound */
-	ls_processors *place; /* (places), neighbours side by side */
+	int cores;       /* ls_pin_cores() */
+	ls_cores places; /* cores to bind to; none: no thread is bound */
 } ls_pin_plan;
 
 /* Cores this process may use, at least 1: those with a processor in its affinity mask, and no more than its control
  * groups grant time for. The same before and after threads are bound by a plan. */
 int ls_pin_cores(void);
+
+/* NUMA domains of these cores, at least 1; 1 where hwloc cannot tell. */
+int ls_pin_domains(void);
 
 ls_status ls_pin_plan_init(ls_pin_plan *out, int devices, int threads, ls_pin_mode mode);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/float_rules.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -90,7 +91,9 @@ int ls_thread_start(pthread_t *thread, void *(*work)(void *), void *context)
 	for (size_t i = 0; i < LS_COUNT(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	uint64_t rules = ls_float_rules_set(); /* which the thread inherits, as it does the signals */
 	error = create(thread, &attributes, work, context);
+	ls_float_rules_restore(rules);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return error;

@@ -1,5 +1,5 @@
 /*
- * thread.h - threads with enough stack and blocked signals.
+ * thread.h - threads with enough stack, blocked signals and the usual rounding (float_rules.h).
  */
 #ifndef LS_BASE_THREAD_H
 #define LS_BASE_THREAD_H

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/directory.h"
+#include "checkpoint/generation.h"
 #include "checkpoint/state.h"
 #include "checkpoint/tensors.h"
 
@@ -70,12 +71,15 @@ static const char *what_is_left(const char *run)
 	return present ? "earlier ones are untouched" : "there is no earlier one";
 }
 
-/* Remove what a failed save wrote, to free a full disk; the failure's message stays the one shown. */
-static ls_status give_up(ls_status status, const char *run, const char *directory, uint64_t step)
+/* Remove what a failed save wrote, to free a full disk; the failure's message stays the one shown. A newer start of the run
+ * may have a directory of the same name. */
+static ls_status give_up(ls_status status, const char *run, const char *directory, const ls_ckpt_content *content)
 {
 	char message[2048];
+	uint64_t step = content->progress.step;
 	snprintf(message, sizeof(message), "%s", ls_last_error());
-	if (ls_path_exists(directory) && ls_path_remove_tree(directory) != LS_OK)
+	int is_ours = ls_generation_check(run, content->generation) == LS_OK;
+	if (is_ours && ls_path_exists(directory) && ls_path_remove_tree(directory) != LS_OK)
 		ls_log_warning("%s", ls_last_error());
 	return ls_fail(status, "the checkpoint of step %" PRIu64 " was not saved (%s): %s", step, what_is_left(run),
 		       message);
@@ -100,13 +104,17 @@ ls_status ls_ckpt_save(const char *run, ls_ckpt_content *content, int64_t keep)
 	LS_TRY(ls_params_fingerprint(content->table, content->params, content->buffers, &content->fingerprint));
 	LS_TRY(ls_ckpt_root(root, run));
 	LS_TRY(ls_ckpt_item_path(temporary, root, (ls_ckpt_item){ step, LS_CKPT_TEMPORARY }));
-	ls_status status = ls_ckpt_prepare(run, root);
+	ls_status status = ls_generation_check(run, content->generation);
+	if (status == LS_OK)
+		status = ls_ckpt_prepare(run, root);
 	if (status == LS_OK)
 		status = write_directory(content, temporary);
+	if (status == LS_OK) /* again, for writing takes its time */
+		status = ls_generation_check(run, content->generation);
 	if (status == LS_OK)
 		status = ls_ckpt_publish(root, step);
 	if (status != LS_OK)
-		return give_up(status, run, temporary, step);
+		return give_up(status, run, temporary, content);
 	ls_ckpt_prune(root, step, keep);
 	return LS_OK;
 }

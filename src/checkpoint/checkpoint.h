@@ -11,6 +11,7 @@
  *  4. What we do not understand we do not delete: a checkpoint that is in the way and does not verify is renamed
  *     step-*.aside, with a warning.
  *  5. The contents do not depend on memory layout, number of devices or nodes.
+ *  6. Only the newest start of a run publishes, and it alone removes anything (generation.h).
  */
 #ifndef LS_CHECKPOINT_CHECKPOINT_H
 #define LS_CHECKPOINT_CHECKPOINT_H
@@ -29,7 +30,16 @@ typedef struct ls_ckpt_progress {
 	uint64_t epoch_step; /* next step within that epoch */
 	double loss_sum;     /* of the epoch so far, to report its mean after a resume */
 	uint64_t loss_samples, correct;
+	uint64_t answers;        /* predictions that `correct` is of: samples, or in a language model tokens */
 	int64_t batches_tracked; /* BatchNorm's counter */
+
+	/* Evaluations by their metric, for runs that keep the best weights or stop early; zeros: there was none. */
+	uint64_t eval_step; /* of the newest: an evaluation counts once, also after a resume */
+	uint64_t best_step; /* of the best */
+	double best;        /* its metric */
+	uint64_t stale;     /* evaluations since one was better by more than the delta */
+	uint64_t has_reference;
+	double reference; /* the metric of that one */
 } ls_ckpt_progress;
 
 /* Maximum number of metadata entries that a run adds to its files, and the key of the vocabulary's hash. */
@@ -49,6 +59,7 @@ typedef struct ls_ckpt_content {
 	const char *settings;       /* JSON object text: what the run was started with */
 	uint64_t fingerprint;       /* of params and buffers (ls_params_fingerprint); set by saving and loading */
 	const char *isa, *kernels;  /* instruction set and kernel library; NULL: not known */
+	uint64_t generation;        /* of the start of the run that saves it (generation.h); 0: none */
 } ls_ckpt_content;
 
 /* Make RUN and RUN/ckpt and remove leftovers, before the training starts: a directory that cannot be written is found
@@ -56,7 +67,7 @@ typedef struct ls_ckpt_content {
 ls_status ls_ckpt_begin(const char *run);
 
 /* Write RUN/ckpt/step-*, then prune to the newest `keep`. RUN must be there. Nothing that existed is lost when this
- * fails. */
+ * fails. Refused where the run was started again after content->generation. */
 ls_status ls_ckpt_save(const char *run, ls_ckpt_content *content, int64_t keep);
 
 /* Directory of the newest whole checkpoint. LS_ENOTFOUND: the run has no checkpoint and may start from the beginning;
@@ -73,8 +84,8 @@ ls_status ls_ckpt_present(const char *run, int *out);
 /* Settings JSON of a checkpoint directory, malloc'd: compare before loading. */
 ls_status ls_ckpt_settings(const char *checkpoint, char **out);
 
-/* Load params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree, and so must
- * the rounding of the instruction sets (ls_isa_same_bits) if both are known; weights must be finite (LS_ENUMERIC). */
+/* Load params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must
+ * agree, weights must be finite (LS_ENUMERIC). */
 ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 
 /* How to import weights from any source. */

@@ -12,7 +12,6 @@
 #include <xxhash.h>
 
 #include "base/files.h"
-#include "base/isa.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "checkpoint/checkpoint.h"
@@ -239,19 +238,6 @@ static ls_status check_slots(const char *directory, const ls_ckpt_state *state, 
 		       slots_text(needs, sizeof(needs), wanted, content->slot_names));
 }
 
-/* An instruction set with other rounding would continue the run with other bits. */
-static ls_status check_isa(const char *directory, const char *was, const char *now)
-{
-	char shown[LS_NAME_TEXT];
-	if (!was || !now || ls_isa_same_bits(was, now))
-		return LS_OK;
-	ls_text_printable(shown, sizeof(shown), was);
-	return ls_fail(LS_EMISMATCH,
-		       "%s was trained with instruction set %s, this run would use %s, which gives other bits; set "
-		       "LOCKSTEP_ISA=%s, or start a new run (options.init takes its weights)",
-		       directory, shown, now, shown);
-}
-
 /* Both files are compared before either is imported. */
 static ls_status import_both(const checkpoint *c, ls_ckpt_tensors *model, ls_ckpt_tensors *optimizer)
 {
@@ -305,8 +291,6 @@ ls_status ls_ckpt_load(const char *directory, ls_ckpt_content *content)
 	checkpoint c;
 	LS_TRY(checkpoint_open(&c, directory));
 	ls_status status = check_slots(directory, &c.state, content);
-	if (status == LS_OK)
-		status = check_isa(directory, c.state.isa, content->isa);
 	if (status == LS_OK)
 		status = load_stores(&c, content);
 	if (status == LS_OK)

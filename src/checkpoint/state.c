@@ -23,6 +23,9 @@ const char *ls_ckpt_file_name(ls_ckpt_file file)
 }
 
 #define COUNTER(member) LS_FIELD_WHOLE_OF(ls_ckpt_progress, member, 0, 0x1p63)
+/* not in checkpoints of earlier versions */
+#define LATER_COUNTER(member) LS_FIELD_WHOLE_IF_OF(ls_ckpt_progress, member, 0, 0x1p63)
+#define LATER_REAL(member) LS_FIELD_REAL_IF_OF(ls_ckpt_progress, member, -DBL_MAX, DBL_MAX)
 const ls_field ls_ckpt_progress_fields[LS_CKPT_PROGRESS_FIELDS] = {
 	LS_FIELD_REAL_OF(ls_ckpt_progress, loss_sum, -DBL_MAX, DBL_MAX),
 	COUNTER(step),
@@ -31,6 +34,13 @@ const ls_field ls_ckpt_progress_fields[LS_CKPT_PROGRESS_FIELDS] = {
 	COUNTER(loss_samples),
 	COUNTER(correct),
 	COUNTER(batches_tracked),
+	LATER_COUNTER(answers),
+	LATER_COUNTER(eval_step),
+	LATER_COUNTER(best_step),
+	LATER_REAL(best),
+	LATER_COUNTER(stale),
+	LATER_COUNTER(has_reference),
+	LATER_REAL(reference),
 };
 
 ls_status ls_ckpt_state_hash(json_t *root, uint64_t *out)
@@ -67,9 +77,11 @@ ls_status ls_ckpt_state_check(const ls_ckpt_content *content)
 		return ls_fail(LS_ENUMERIC,
 			       "the loss at step %" PRIu64 " is %f: not saved, the last good checkpoint is kept",
 			       progress->step, progress->loss_sum);
-	for (int i = 1; i < LS_CKPT_PROGRESS_FIELDS; i++) {
+	for (int i = 0; i < LS_CKPT_PROGRESS_FIELDS; i++) {
 		const ls_field *field = &ls_ckpt_progress_fields[i];
 		uint64_t value;
+		if (field->kind != LS_FIELD_WHOLE && field->kind != LS_FIELD_WHOLE_IF)
+			continue;
 		memcpy(&value, (const char *)progress + field->offset, sizeof(value));
 		if (value > INT64_MAX)
 			return ls_fail(LS_EINVALID, "progress.%s = %" PRIu64 " cannot be stored", field->name, value);

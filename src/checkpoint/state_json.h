@@ -10,8 +10,8 @@
 #include "base/status.h"
 #include "json/fields.h"
 
-/* Of ls_ckpt_progress: the loss, then counters, which are stored as 0 .. INT64_MAX. */
-enum { LS_CKPT_PROGRESS_FIELDS = 7 };
+/* Of ls_ckpt_progress; counters are stored as 0 .. INT64_MAX. */
+enum { LS_CKPT_PROGRESS_FIELDS = 14 };
 extern const ls_field ls_ckpt_progress_fields[LS_CKPT_PROGRESS_FIELDS];
 
 /* xxh64 of the canonical text of all keys but "xxh64". */

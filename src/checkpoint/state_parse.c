@@ -20,7 +20,10 @@ static ls_status parse_progress(ls_ckpt_state *state, const json_t *root, const 
 	const ls_json_place place = { .label = label, .prefix = "progress." };
 	if (!json_is_object(object))
 		return ls_fail(LS_EFORMAT, "%s: \"progress\" is missing or not an object", label);
-	return ls_fields_read(&place, ls_ckpt_progress_fields, LS_CKPT_PROGRESS_FIELDS, object, &state->progress);
+	LS_TRY(ls_fields_read(&place, ls_ckpt_progress_fields, LS_CKPT_PROGRESS_FIELDS, object, &state->progress));
+	if (!json_object_get(object, "answers")) /* earlier versions counted samples */
+		state->progress.answers = state->progress.loss_samples;
+	return LS_OK;
 }
 
 /* Exactly 16 lower-case hexadecimal digits. */

@@ -68,13 +68,13 @@ static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 
 static json_t *result_to_json(const ls_bench_result *r)
 {
-	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s, s:s}", "samples_per_s",
-			 r->samples_per_s, "samples_per_s_min", r->samples_per_s_min, "samples_per_s_max",
-			 r->samples_per_s_max, "step_ms", r->step_ms, "update_ms", r->update_ms, "compute_ms",
-			 r->compute_ms, "exposed_ms", r->exposed_ms, "wait_ms", r->wait_ms, "flop_per_sample",
-			 r->flop_per_sample, "gflop_per_s", r->gflop_per_s, "gradient_bytes", r->gradient_bytes,
-			 "peak_rss_bytes", (json_int_t)r->peak_rss_bytes, "kernels", r->kernels, "isa", r->isa,
-			 "version", ls_version());
+	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s, s:s, s:s}",
+			 "samples_per_s", r->samples_per_s, "samples_per_s_min", r->samples_per_s_min,
+			 "samples_per_s_max", r->samples_per_s_max, "step_ms", r->step_ms, "update_ms", r->update_ms,
+			 "compute_ms", r->compute_ms, "exposed_ms", r->exposed_ms, "wait_ms", r->wait_ms,
+			 "flop_per_sample", r->flop_per_sample, "gflop_per_s", r->gflop_per_s, "gradient_bytes",
+			 r->gradient_bytes, "peak_rss_bytes", (json_int_t)r->peak_rss_bytes, "kernels", r->kernels,
+			 "isa", r->isa, "precision", r->precision, "version", ls_version());
 }
 
 int ls_bench_print_json(const ls_bench_options *job, const ls_bench_result *result, FILE *to)
@@ -163,7 +163,7 @@ static void print_job(const ls_bench_options *o, const ls_bench_result *r, FILE 
 	if (o->replay)
 		fprintf(to, ", simulated compute (%s at speed %g)", o->replay, o->replay_speed);
 	else
-		fprintf(to, ", %s kernels (%s)", r->kernels, r->isa);
+		fprintf(to, ", %s, %s kernels (%s)", r->precision, r->kernels, r->isa);
 	fputc('\n', to);
 	if (r->node_count > 1)
 		fprintf(to, "%zu nodes, %s, %s on the wire, share %s, batch %" PRId64 "\n", r->node_count,

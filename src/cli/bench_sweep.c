@@ -104,6 +104,7 @@ static void add_row(ls_text_table *table, const ls_sweep_row *row, int with_laun
 {
 	int done = !strcmp(row->state, "done");
 	ls_text_table_add(table, "%s", row->model);
+	ls_text_table_add(table, "%s", row->precision);
 	add_shape(table, row);
 	ls_text_table_add(table, "%" PRId64, row->batch);
 	ls_text_table_add(table, "%s%s%s", row->strategy, strcmp(row->wire, "fp32") ? " " : "",
@@ -128,12 +129,12 @@ static void add_row(ls_text_table *table, const ls_sweep_row *row, int with_laun
 /* The table of a sweep of lists; a recipe's table has its published form. */
 static int print_rows(const ls_sweep_result *result, FILE *to)
 {
-	ls_text_table few = { .columns = 10,
-			      .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "<figure",
-					 "samples/s", "spread", "speedup" } };
-	ls_text_table more = { .columns = 12,
-			       .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "<figure",
-					  "samples/s", "launches", "within", "between", "speedup" } };
+	ls_text_table few = { .columns = 11,
+			      .heads = { "<model", "<precision", "nodes", "devices", "batch", "<strategy", "rate",
+					 "<figure", "samples/s", "spread", "speedup" } };
+	ls_text_table more = { .columns = 13,
+			       .heads = { "<model", "<precision", "nodes", "devices", "batch", "<strategy", "rate",
+					  "<figure", "samples/s", "launches", "within", "between", "speedup" } };
 	int replayed = 0, above = 0, alone = 0, busy = 0, with_launches = 0;
 	for (size_t i = 0; i < result->row_count; i++)
 		with_launches |= result->rows[i].launches > 1;

@@ -19,9 +19,9 @@
 /* Options parsed as text. */
 static const char *const texts[] = { "model",     "data",     "batch-per-device", "devices", "threads",
 				     "optimizer", "strategy", "servers",          "wire",    "warmup",
-				     "steps",     "repeat" };
+				     "steps",     "repeat",   "precision" };
 #define TEXTS (sizeof(texts) / sizeof(texts[0]))
-enum { MODEL, DATA, BATCH, DEVICES, THREADS, OPTIMIZER, STRATEGY, SERVERS, WIRE, WARMUP, STEPS, REPEAT };
+enum { MODEL, DATA, BATCH, DEVICES, THREADS, OPTIMIZER, STRATEGY, SERVERS, WIRE, WARMUP, STEPS, REPEAT, PRECISION };
 
 /* The library's options, with whole numbers as rows hold them. */
 typedef struct bench_options {
@@ -72,6 +72,8 @@ static const ls_setting rows[] = {
 	{ .name = "seed" },
 	{ .name = "devices" },
 	{ .name = "threads" },
+	{ .name = "precision" },
+	{ .name = "conv" },
 	{ .name = "pin" },
 	{ .name = "hosts" },
 	{ .name = "strategy" },
@@ -302,7 +304,7 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 	s.wire = given(options, words, WIRE), s.nodes = options->nodes, s.rate = options->rate;
 	s.hosts = options->bench.job.hosts, s.arguments = rest, s.launches = options->launches;
 	s.to_accuracy = options->to_accuracy, s.seeds = options->seeds, s.epochs = options->epochs;
-	s.samples = options->samples;
+	s.samples = options->samples, s.precision = given(options, words, PRECISION);
 	const struct {
 		int text;
 		int64_t least, *to;

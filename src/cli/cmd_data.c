@@ -1,5 +1,5 @@
 /*
- * cmd_data.c - lockstep data: list, get, make, make vocab and info.
+ * cmd_data.c - lockstep data: list, get, make, make vocab, info, show and check.
  */
 #include <stdio.h>
 #include <string.h>
@@ -166,30 +166,43 @@ static int run_make(int argc, char **argv)
 	return ls_command_finish(make_args.command, ls_data_make(&options.make));
 }
 
+/* Subcommands that open a dataset have these options first in their struct. */
+#define OPEN(member) offsetof(ls_dataset_options, member)
+
+/* Where a dataset is, and what becomes of its images; `keeps` is the help line of --cache. */
+#define WHERE_ROWS(keeps)                                                                                                \
+	{ "dir",     0, "DIR", "Options", "read a named dataset from DIR (default: the cache)", LS_SETTING_STRING,       \
+	  OPEN(dir), 0, 0,     0 },                                                                                      \
+		{ "image-size",     0, "N",   "Options",       "scale images of a folder to NxN pixels", LS_SETTING_INT, \
+		  OPEN(image_size), 0, 65535, LS_SETTING_NOT_0 },                                                        \
+	{                                                                                                                \
+		"cache", 0, "WHERE", "Options", keeps, LS_SETTING_STRING, OPEN(cache), 0, 0, 0                           \
+	}
+
 /* The library's options with a number of tokens that a row can hold. */
 typedef struct info_options {
 	ls_dataset_options open;
 	int64_t tokens;
 } info_options;
 
-#define INFO(member) offsetof(info_options, open) + offsetof(ls_dataset_options, member)
-
 static const ls_setting info_rows[] = {
-	{ "dir", 0, "DIR", "Options", "read a named dataset from DIR (default: the cache)", LS_SETTING_STRING,
-	  INFO(dir), 0, 0, 0 },
-	{ "image-size", 0, "N", "Options", "scale images of a folder to NxN pixels", LS_SETTING_INT, INFO(image_size),
-	  0, 65535, LS_SETTING_NOT_0 },
-	{ "cache", 0, "WHERE", "Options", "keep decoded images of a folder: {values}", LS_SETTING_STRING, INFO(cache),
-	  0, 0, 0 },
+	WHERE_ROWS("keep decoded images of a folder: {values}"),
 	{ "vocab", 0, "FILE", "Options", "text: use this vocabulary (default: the one beside it)", LS_SETTING_STRING,
-	  INFO(vocab), 0, 0, 0 },
-	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, INFO(cased), 0, 1, 0 },
+	  OPEN(vocab), 0, 0, 0 },
+	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, OPEN(cased), 0, 1, 0 },
 	{ "seq-len", 0, "N", "Options", "text: cut samples to N tokens", LS_SETTING_INT, offsetof(info_options, tokens),
 	  0, LS_TOKENS_MAX, LS_SETTING_NOT_0 },
-	{ "phrases", 0, NULL, "Options", "sst5: use all phrases, not only sentences", LS_SETTING_FLAG, INFO(phrases), 0,
+	{ "phrases", 0, NULL, "Options", "sst5: use all phrases, not only sentences", LS_SETTING_FLAG, OPEN(phrases), 0,
 	  1, 0 },
 	{ "replace-invalid", 0, NULL, "Options", "text: replace bytes that are not UTF-8", LS_SETTING_FLAG,
-	  INFO(replace_invalid), 0, 1, 0 },
+	  OPEN(replace_invalid), 0, 1, 0 },
+	{ "target", 0, "NAME,...", "Options", "tables: the columns to predict (default: target or label)",
+	  LS_SETTING_STRING, OPEN(target), 0, 0, 0 },
+	{ "task", 0, "NAME", "Options", "tables: learn {values}", LS_SETTING_STRING, OPEN(task), 0, 0, 0 },
+	{ "text-column", 0, "NAME", "Options", "tables: the column of text, for models of text", LS_SETTING_STRING,
+	  OPEN(text_column), 0, 0, 0 },
+	{ "skip-bad", 0, "N", "Options", "tables: leave out up to N rows that cannot be read", LS_SETTING_COUNT,
+	  OPEN(skip_bad), 0, 0x1p53, 0 },
 };
 LS_ARGS_TABLE(info_row_at, info_rows)
 
@@ -214,16 +227,93 @@ static int run_info(int argc, char **argv)
 	return ls_command_finish(info_args.command, ls_data_info_with(&options.open, stdout));
 }
 
+/* The same with a number of threads. */
+typedef struct check_options {
+	ls_dataset_options open;
+	int64_t threads;
+} check_options;
+
+static const ls_setting check_rows[] = {
+	WHERE_ROWS("keep decoded images (default: off): {values}"),
+	{ "threads", 't', "N", "Options", "use N threads (default: all cores)", LS_SETTING_INT,
+	  offsetof(check_options, threads), 0, 4096, LS_SETTING_NOT_0 },
+};
+LS_ARGS_TABLE(check_row_at, check_rows)
+
+static const ls_args check_args = {
+	.command = "lockstep data check",
+	.operands = "NAME|DIR|FILE",
+	.purpose = "Read every sample: print those that cannot be read, and samples per second.\n"
+		   "Image files are decoded, unless --cache auto takes what was decoded before.",
+	.example = "lockstep data check pets --image-size 224",
+	.operands_min = 1,
+	.operands_max = 1,
+	.at = check_row_at,
+};
+
+static int run_check(int argc, char **argv)
+{
+	check_options options = { .open = LS_DATASET_OPTIONS_INIT };
+
+	options.open.cache = "off";
+	int code = ls_args_parse(&check_args, &options, &options.open.name, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	return ls_command_finish(check_args.command, ls_data_check(&options.open, (int)options.threads, stdout));
+}
+
+typedef struct show_options {
+	ls_dataset_options open;
+	ls_data_show_options show;
+} show_options;
+
+#define SHOW(member) offsetof(show_options, show) + offsetof(ls_data_show_options, member)
+
+static const ls_setting show_rows[] = {
+	{ "out", 'o', "FILE", "Options", "write the picture to FILE, a PNG", LS_SETTING_STRING, SHOW(out), 0, 0, 0 },
+	{ "augment", 0, "LIST", "Options", "change images: 'lockstep train --help --augment'", LS_SETTING_STRING,
+	  SHOW(augment), 0, 0, 0 },
+	{ "rows", 0, "N", "Options", "show N samples", LS_SETTING_INT, SHOW(rows), 1, 1000, 0 },
+	{ "epochs", 0, "N", "Options", "show each as it is in N epochs", LS_SETTING_INT, SHOW(epochs), 0, 1000, 0 },
+	{ "seed", 's', "N", "Options", "seed all random numbers", LS_SETTING_SEED, SHOW(seed), 0, 0x1p53, 0 },
+	WHERE_ROWS("keep decoded images of a folder: {values}"),
+};
+LS_ARGS_TABLE(show_row_at, show_rows)
+
+static const ls_args show_args = {
+	.command = "lockstep data show",
+	.operands = "NAME|DIR",
+	.purpose = "Draw what --augment does to training images: a row per sample, first as it is,\n"
+		   "then as a run with that seed sees it in its first epochs.",
+	.example = "lockstep data show glyphs --augment rotate,crop:4 --out sheet.png",
+	.operands_min = 1,
+	.operands_max = 1,
+	.at = show_row_at,
+};
+
+static int run_show(int argc, char **argv)
+{
+	show_options options = { .open = LS_DATASET_OPTIONS_INIT, .show = LS_DATA_SHOW_OPTIONS_INIT };
+	int code = ls_args_parse(&show_args, &options, &options.open.name, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	if (!options.show.out)
+		return ls_usage_error(show_args.command, "--out FILE is missing");
+	return ls_command_finish(show_args.command, ls_data_show(&options.open, &options.show));
+}
+
 static const ls_command commands[] = {
 	{ "list", "the datasets known by name", run_list },
 	{ "get", "get a dataset's files and check them", run_get },
 	{ "make", "write a generated dataset to disk, or learn a vocabulary", run_make },
 	{ "info", "show what a dataset holds", run_info },
+	{ "show", "draw training images as --augment changes them", run_show },
+	{ "check", "read every sample, and find those that cannot be read", run_check },
 };
 
 static const ls_command_group group = {
 	.name = "lockstep data",
-	.purpose = "Get, make and show datasets.",
+	.purpose = "Get, make, show and check datasets.",
 	.commands = commands,
 	.count = sizeof(commands) / sizeof(commands[0]),
 };

@@ -21,8 +21,8 @@ typedef struct eval_options {
 #define TEXT "Text (where neither the run nor the file says it)"
 
 static const ls_setting rows[] = {
-	{ "data", 'd', "NAME", OPTIONS, "evaluate on this dataset or folder (default: the run's)", LS_SETTING_STRING,
-	  AT(data), 0, 0, 0 },
+	{ "data", 'd', "NAME", OPTIONS, "evaluate on this dataset, folder or file (default: the run's)",
+	  LS_SETTING_STRING, AT(data), 0, 0, 0 },
 	{ "data-dir", 0, "DIR", OPTIONS, "read its files from DIR (default: the run's)", LS_SETTING_STRING,
 	  AT(data_dir), 0, 0, 0 },
 	{ "samples", 0, "N", OPTIONS, "use N samples (default: the run's number, or all)", LS_SETTING_COUNT,
@@ -34,12 +34,16 @@ static const ls_setting rows[] = {
 	{ "devices", 0, "N", OPTIONS, "use N devices (default: one per core)", LS_SETTING_INT, AT(devices), 0,
 	  LS_THREADS_MAX, 0 },
 	{ "threads", 't', "N", OPTIONS, "use N threads per device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, 0 },
+	{ "best", 0, NULL, OPTIONS, "evaluate the run's best weights, not its newest", LS_SETTING_FLAG, AT(best), 0, 1,
+	  0 },
 	{ "logits", 0, "FILE", OPTIONS, "write the model's outputs as safetensors", LS_SETTING_STRING, AT(logits), 0, 0,
 	  0 },
-	{ "per-class", 0, NULL, OPTIONS, "print precision, recall and F1 of each class", LS_SETTING_FLAG,
-	  OWN(per_class), 0, 1, 0 },
+	{ "per-class", 0, NULL, OPTIONS, "print precision, recall and F1, or errors, of each class or target",
+	  LS_SETTING_FLAG, OWN(per_class), 0, 1, 0 },
 	{ "metrics", 0, "FILE", OPTIONS, "write all metrics and the confusion matrix as JSON", LS_SETTING_STRING,
 	  AT(metrics), 0, 0, 0 },
+	{ "save", 0, NULL, OPTIONS, "write them to RUN/eval.json, for lockstep report", LS_SETTING_FLAG, AT(save), 0, 1,
+	  0 },
 	{ "quiet", 'q', NULL, OPTIONS, "print no progress line", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
 
 	{ "vocab", 0, "FILE", TEXT, "tokenize with this vocabulary (default: the run's)", LS_SETTING_STRING, AT(vocab),
@@ -64,9 +68,17 @@ static const ls_args args = {
 /* With tokens to be predicted the accuracy is that of the next sentence; in language models, of tokens. */
 static void print_result(const ls_eval_result *r)
 {
-	const char *of = r->perplexity > 0 ? "next-token" : r->masked ? "next-sentence" : "test";
+	const char *of = r->perplexity > 0                ? "next-token"
+			 : r->masked                      ? "next-sentence"
+			 : r->task == LS_TASK_MULTI_LABEL ? "subset"
+							  : "test";
 
-	printf("%s accuracy: %.4f, loss %.4f", of, r->accuracy, r->loss);
+	if (r->task == LS_TASK_REGRESSION)
+		printf("MAE %.6g, RMSE %.6g, R2 %.4f, loss %.4f", r->mae, r->rmse, r->r2, r->loss);
+	else
+		printf("%s accuracy: %.4f, loss %.4f", of, r->accuracy, r->loss);
+	if (r->task == LS_TASK_MULTI_LABEL)
+		printf(", micro F1 %.4f, macro F1 %.4f", r->micro_f1, r->macro_f1);
 	if (r->perplexity > 0)
 		printf(", perplexity %.2f", r->perplexity);
 	else if (r->masked)
@@ -78,16 +90,20 @@ static void print_result(const ls_eval_result *r)
 static ls_status evaluate(eval_options *o)
 {
 	ls_class_counts counts = { .classes = 0 };
+	ls_target_scores scores = { .outputs = 0 };
 	ls_eval_result result;
 
-	if (o->per_class)
+	if (o->per_class) {
 		o->eval.counts = &counts;
+		o->eval.scores = &scores;
+	}
 	ls_status status = ls_eval(&o->eval, &result);
 	if (status == LS_OK)
 		print_result(&result);
 	if (status == LS_OK && o->per_class)
-		ls_eval_print_classes(&counts, stdout);
+		scores.outputs > 0 ? ls_eval_print_targets(&scores, stdout) : ls_eval_print_classes(&counts, stdout);
 	ls_class_counts_release(&counts);
+	ls_target_scores_release(&scores);
 	return status;
 }
 

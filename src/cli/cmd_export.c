@@ -21,6 +21,7 @@ typedef struct export_options {
 #define MODEL "Model (where neither the run nor the file says it)"
 
 static const ls_setting rows[] = {
+	{ "best", 0, NULL, OPTIONS, "take the run's best weights, not its newest", LS_SETTING_FLAG, AT(best), 0, 1, 0 },
 	{ "onnx", 'o', "FILE", OPTIONS, "write an ONNX file (opset 17)", LS_SETTING_STRING, OWN(onnx), 0, 0, 0 },
 
 	{ "model", 'm', "NAME", MODEL, "name the model", LS_SETTING_STRING, AT(model), 0, 0, 0 },

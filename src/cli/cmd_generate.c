@@ -47,6 +47,7 @@ static const ls_setting rows[] = {
 	{ "threads", 't', "N", LS_MACHINE, "compute with N threads (default: all cores)", LS_SETTING_INT, AT(threads),
 	  1, LS_THREADS_MAX, LS_SETTING_NOT_0 },
 
+	LS_FLAG_ROW("best", LS_MODEL_GROUP, "take the run's best weights, not its newest", LOAD(best)),
 	{ "model", 'm', "NAME", LS_MODEL_GROUP, "use this architecture, such as gpt2", LS_SETTING_STRING, LOAD(model),
 	  0, 0, 0 },
 	{ "data", 'd', "NAME", LS_MODEL_GROUP, "read text as this dataset does", LS_SETTING_STRING, LOAD(data), 0, 0,

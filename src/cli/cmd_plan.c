@@ -16,7 +16,7 @@
 #include "plan_print.h"
 
 /* Numbers whose default is that of the cluster; parsed as texts, so that NULL means "not given". */
-enum { LATENCY, SPREAD, MTBF, CHECKPOINT_EVERY, CLUSTER_NUMBERS };
+enum { LATENCY, SPREAD, MTBF, CHECKPOINT_EVERY, CHECKPOINT_COST, RESTART_COST, CLUSTER_NUMBERS };
 
 /* The library's options, with whole numbers as rows hold them. */
 typedef struct plan_options {
@@ -42,6 +42,7 @@ static const ls_setting rows[] = {
 	  JOB(batch_per_device), 0, 1e9, LS_SETTING_NOT_0 },
 	{ "optimizer", 0, "NAME", MEASURE, "update by {values}", LS_SETTING_STRING, JOB(optimizer), 0, 0, 0 },
 	{ "threads", 't', "N", MEASURE, "use N threads", LS_SETTING_INT, JOB(threads), 1, LS_THREADS_MAX, 0 },
+	{ "precision", 0, "TYPE", MEASURE, "multiply in {values}", LS_SETTING_STRING, JOB(precision), 0, 0, 0 },
 	{ "channels", 0, "N", MEASURE, "image channels", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
 	{ "size", 0, "N", MEASURE, "image height and width in pixels", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
 	{ "classes", 0, "N", MEASURE, "number of classes", LS_SETTING_INT, OWN(classes), 1, 1000000, 0 },
@@ -70,8 +71,10 @@ static const ls_setting rows[] = {
 	  OWN(text[LATENCY]), 0, 0, 0 },
 	{ "spread", 0, "X", "Cluster", "let speeds of identical nodes vary: 0.05 is 5 %", LS_SETTING_STRING,
 	  OWN(text[SPREAD]), 0, 0, 0 },
-	{ "mtbf", 0, "HOURS", "Cluster", "mean time between failures of a node in hours", LS_SETTING_STRING,
+	{ "mtbf", 0, "TIME", "Cluster", "mean time between failures of a node: 500 (hours), 30d", LS_SETTING_STRING,
 	  OWN(text[MTBF]), 0, 0, 0 },
+	{ "restart-cost", 0, "TIME", "Cluster", "from a failure until training continues (default 30 s)",
+	  LS_SETTING_STRING, OWN(text[RESTART_COST]), 0, 0, 0 },
 	{ "strategy", 0, "LIST", "Job", "predict {values} (default: all)", LS_SETTING_STRING, PLAN(strategy), 0, 0, 0 },
 	{ "servers", 0, "N", "Job", "number of parameter servers (default: 1 in 8 nodes)", LS_SETTING_INT,
 	  PLAN(servers), 0, 1e7, 0 },
@@ -82,8 +85,10 @@ static const ls_setting rows[] = {
 	  10000, 0 },
 	{ "share", 0, "HOW", "Job", "share micro-batches between nodes: {values}", LS_SETTING_STRING, PLAN(share), 0, 0,
 	  0 },
-	{ "checkpoint-every", 0, "S", "Job", "seconds between checkpoints; 0: the best interval", LS_SETTING_STRING,
-	  OWN(text[CHECKPOINT_EVERY]), 0, 0, 0 },
+	{ "checkpoint-every", 0, "TIME", "Job", "seconds between checkpoints, or 10m; 0: the best interval",
+	  LS_SETTING_STRING, OWN(text[CHECKPOINT_EVERY]), 0, 0, 0 },
+	{ "checkpoint-cost", 0, "TIME", "Job", "how long a checkpoint stops training (default 1 s)", LS_SETTING_STRING,
+	  OWN(text[CHECKPOINT_COST]), 0, 0, 0 },
 	{ "after", 0, NULL, "Job", "exchange gradients only after backward", LS_SETTING_FLAG, PLAN(after), 0, 1, 0 },
 	{ "replayed", 0, NULL, "Lab", "simulate compute: devices sleep, as in a replay", LS_SETTING_FLAG,
 	  PLAN(replayed), 0, 1, 0 },
@@ -173,20 +178,44 @@ static int check_source(const plan_options *o)
 	return LS_ARGS_GO;
 }
 
+/* A number, of a time with one of the letters s, m, h and d behind it or none, which is the unit given in seconds. */
+static ls_status take_number(const ls_setting *row, double unit, double *to, const char *text)
+{
+	static const struct {
+		char letter;
+		double seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	size_t length = strlen(text);
+	char digits[64];
+
+	for (size_t i = 0; unit > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (length < 2 || length >= sizeof(digits) || text[length - 1] != units[i].letter)
+			continue;
+		snprintf(digits, sizeof(digits), "%.*s", (int)length - 1, text);
+		ls_status status = ls_setting_set(row, to, digits);
+		*to *= units[i].seconds / unit;
+		return status;
+	}
+	return ls_setting_set(row, to, text);
+}
+
 static ls_status take_numbers(plan_options *o)
 {
 	const struct {
 		const char *name;
 		double max, *to;
+		double unit; /* of a time, in seconds; 0: no time */
 	} numbers[CLUSTER_NUMBERS] = {
-		[LATENCY] = { "latency", 1e7, &o->plan.latency_us },
-		[SPREAD] = { "spread", 1, &o->plan.spread },
-		[MTBF] = { "mtbf", 1e9, &o->plan.mtbf_hours },
-		[CHECKPOINT_EVERY] = { "checkpoint-every", 1e9, &o->plan.interval_s },
+		[LATENCY] = { "latency", 1e7, &o->plan.latency_us, 0 },
+		[SPREAD] = { "spread", 1, &o->plan.spread, 0 },
+		[MTBF] = { "mtbf", 1e9, &o->plan.mtbf_hours, 3600 },
+		[CHECKPOINT_EVERY] = { "checkpoint-every", 1e9, &o->plan.interval_s, 1 },
+		[CHECKPOINT_COST] = { "checkpoint-cost", 1e6, &o->plan.checkpoint_s, 1 },
+		[RESTART_COST] = { "restart-cost", 1e6, &o->plan.restart_s, 1 },
 	};
 	for (int i = 0; i < CLUSTER_NUMBERS; i++) {
 		const ls_setting row = { .name = numbers[i].name, .kind = LS_SETTING_REAL, .max = numbers[i].max };
-		ls_status status = o->text[i] ? ls_setting_set(&row, numbers[i].to, o->text[i]) : LS_OK;
+		ls_status status = o->text[i] ? take_number(&row, numbers[i].unit, numbers[i].to, o->text[i]) : LS_OK;
 		if (status != LS_OK)
 			return status;
 	}

@@ -53,10 +53,11 @@ static const struct {
 	ls_setting_value value;
 } names[] = {
 	{ "input-format", { "auto", "by the first bytes and the file's name (the default)" } },
-	{ "input-format", { "image", "PNG or JPEG, one image per file" } },
+	{ "input-format", { "image", "PNG or JPEG, one image per file, or a tar file of them" } },
 	{ "input-format", { "idx", "IDX, images as MNIST has them" } },
 	{ "input-format", { "csv", "CSV, a row of pixels per image, or a column of text" } },
 	{ "input-format", { "text", "a text per line" } },
+	{ "input-format", { "npy", "a NumPy array of images, .npy or .npz" } },
 	{ "values", { "pixels", "from 0 to 255, to be normalised (the default)" } },
 	{ "values", { "normalised", "as the model takes them" } },
 	{ "format", { "csv", "comma-separated values with a header (the default)" } },

@@ -31,8 +31,8 @@ static const ls_setting rows[] = {
 	  0 },
 	{ "max-batch", 0, "N", OPTIONS, "predict up to N samples at a time, same result", LS_SETTING_INT, AT(max_batch),
 	  1, 65536, 0 },
-	{ "max-wait-ms", 0, "X", OPTIONS, "wait up to X ms to fill a batch", LS_SETTING_REAL, AT(max_wait_ms), 0, 60000,
-	  0 },
+	{ "max-wait-ms", 0, "X", OPTIONS, "wait up to X ms for others, to fill a batch", LS_SETTING_REAL,
+	  AT(max_wait_ms), 0, 60000, 0 },
 	{ "resize", 0, "HOW", OPTIONS, "images of another size: {values}", LS_SETTING_STRING, OWN(resize), 0, 0, 0 },
 	{ "quiet", 'q', NULL, OPTIONS, "print nothing", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
 

@@ -37,8 +37,10 @@ static const ls_setting rows[] = {
 	{ "job-name", 0, "NAME", "Job", "name of the job and of its log file", LS_SETTING_STRING, JOB(name), 0, 0, 0 },
 	{ "grace", 0, "SECONDS", "Job", "stop and write a checkpoint N seconds before the limit", LS_SETTING_INT,
 	  JOB(grace), 1, 65535, 0 },
-	{ "mpi", 0, "TYPE", "Start", "how srun starts MPI: pmix (default: the site's)", LS_SETTING_STRING, JOB(mpi), 0,
-	  0, 0 },
+	{ "requeue", 0, "N", "Job", "requeue the job at its time limit, N times at most (default: 100)", LS_SETTING_INT,
+	  JOB(requeues), 0, 1e6, 0 },
+	{ "mpi", 0, "TYPE", "Start", "how srun starts MPI: pmix, or pmi2 for MPICH (default: the site's)",
+	  LS_SETTING_STRING, JOB(mpi), 0, 0, 0 },
 	{ "setup", 0, "COMMAND", "Start", "run this shell command first: 'module load openmpi'", LS_SETTING_STRING,
 	  JOB(setup), 0, 0, 0 },
 	{ "program", 0, "PATH", "Start", "path of lockstep on the nodes", LS_SETTING_STRING, JOB(program), 0, 0, 0 },
@@ -218,6 +220,9 @@ static int check_place(const char *name)
 		return ls_usage_error(args.command, "--%s goes before the --: the cores of the job depend on it", name);
 	if (!strcmp(name, "hosts"))
 		return ls_usage_error(args.command, "--hosts: Slurm chooses the hosts; set their number with --nodes");
+	if (!strcmp(name, "discover"))
+		return ls_usage_error(args.command,
+				      "--discover: the nodes of an elastic run are those that Slurm gives the job");
 	if (!strcmp(name, "help"))
 		return ls_usage_error(args.command, "'lockstep train --help' lists the options that go after the --");
 	return LS_ARGS_GO;
@@ -264,6 +269,8 @@ static int check_training(const ls_train_options *options)
 		return ls_usage_error(args.command, "--resume needs --run, the directory of the run to continue");
 	if (options->resume && options->init)
 		return ls_usage_error(args.command, "--init and --resume: a resumed run has its weights already");
+	if (options->elastic && !options->run)
+		return ls_usage_error(args.command, "--elastic needs --run: a run goes on from its checkpoints");
 	if (!options->run)
 		fprintf(stderr, "%s: without --run nothing is saved, and a requeued job starts from the beginning\n",
 			args.command);
@@ -283,7 +290,7 @@ static int read_training(int argc, char **argv, slurm_word *words, slurm_trainin
 		code = collect(&typed, &options, words, &count);
 	if (code == LS_ARGS_GO)
 		code = check_training(&options);
-	*out = (slurm_training){ words, count, options.run, options.init };
+	*out = (slurm_training){ words, count, options.run, options.init, options.elastic };
 	return code;
 }
 
@@ -337,6 +344,7 @@ int ls_cmd_slurm(int argc, char **argv)
 					   .devices = 1,
 					   .threads = 1,
 					   .grace = 60,
+					   .requeues = 100,
 					   .name = "lockstep",
 					   .program = "lockstep" } };
 	slurm_word words[LS_ARGS_MAX];
@@ -351,5 +359,8 @@ int ls_cmd_slurm(int argc, char **argv)
 		code = ls_usage_error(args.command, "what to train is missing: add -- and options of 'lockstep train'");
 	if (code == LS_ARGS_GO) /* the "--" takes the place of argv[0] */
 		code = read_training(argc - split, argv + split, words, &training);
+	if (code == LS_ARGS_GO && training.elastic && options.job.mpi)
+		code = ls_usage_error(args.command,
+				      "--mpi: with --elastic Open MPI's mpirun starts the nodes, not srun");
 	return code == LS_ARGS_GO ? write_script(&options, &training, argc, argv) : code;
 }

@@ -73,6 +73,14 @@ static ls_status recall_hosts(ls_train_options *options, ls_train_stored *stored
 	return LS_OK;
 }
 
+/* Servers compute nothing: somebody else must be there. */
+static int nodes_needed(const ls_train_options *options)
+{
+	const ls_strategy_info *strategy = ls_strategy_of(options->strategy);
+	int64_t servers = strategy && strategy->has_servers ? (options->servers > 0 ? options->servers : 1) : 0;
+	return (int)(options->min_nodes > servers ? options->min_nodes : servers + 1);
+}
+
 static int train_on(ls_train_options *options, int argc, char **argv)
 {
 	ls_on_hosts_options hosts = { .command = args.command,
@@ -81,6 +89,14 @@ static int train_on(ls_train_options *options, int argc, char **argv)
 				      .keeps = options->run != NULL,
 				      .argc = argc,
 				      .argv = argv };
+	ls_elastic_options elastic = LS_ELASTIC_OPTIONS_INIT;
+	elastic.hosts = options->hosts;
+	elastic.discover = options->discover;
+	elastic.run = options->run;
+	elastic.timeout = (double)options->timeout;
+	elastic.min_nodes = nodes_needed(options);
+	elastic.max_restarts = (int)options->max_restarts;
+	hosts.elastic = options->elastic ? &elastic : NULL;
 	int code = ls_on_hosts(&hosts, &options->devices);
 	return code == LS_ON_HOSTS_HERE ? train_here(options) : code;
 }

@@ -5,7 +5,7 @@
 
 #include "text_table.h"
 
-enum { MATRIX_MOST = LS_TEXT_TABLE_COLUMNS - 1 }; /* classes of a confusion matrix that fits a terminal */
+enum { MATRIX_MOST = 11 }; /* classes of a confusion matrix that fits a terminal */
 
 static void add_name(ls_text_table *table, const ls_class_counts *c, int64_t i)
 {
@@ -51,6 +51,30 @@ static void print_matrix(const ls_class_counts *c, FILE *to)
 	}
 	ls_text_table_print(&table, to);
 	ls_text_table_release(&table);
+}
+
+void ls_eval_print_targets(const ls_target_scores *s, FILE *to)
+{
+	int is_regression = s->task == LS_TASK_REGRESSION;
+	ls_text_table table = { .columns = 5, .heads = { "<label", "samples", "precision", "recall", "F1" } };
+	ls_text_table numbers = { .columns = 4, .heads = { "<target", "MAE", "RMSE", "R2" } };
+	ls_text_table *t = is_regression ? &numbers : &table;
+
+	for (int64_t i = 0; i < s->outputs; i++) {
+		const ls_target_score *score = &s->score[i];
+		if (s->names)
+			ls_text_table_add(t, "%s", s->names[i]);
+		else
+			ls_text_table_add(t, "%" PRId64, i);
+		if (!is_regression)
+			ls_text_table_add(t, "%" PRIu64, score->support);
+		ls_text_table_add(t, is_regression ? "%.6g" : "%.4f", is_regression ? score->mae : score->precision);
+		ls_text_table_add(t, is_regression ? "%.6g" : "%.4f", is_regression ? score->rmse : score->recall);
+		ls_text_table_add(t, "%.4f", is_regression ? score->r2 : score->f1);
+	}
+	fputc('\n', to);
+	ls_text_table_print(t, to);
+	ls_text_table_release(t);
 }
 
 void ls_eval_print_classes(const ls_class_counts *c, FILE *to)

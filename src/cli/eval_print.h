@@ -11,4 +11,7 @@
 /* Accuracy among the most probable classes, a line per class, and with few classes the confusion matrix. */
 void ls_eval_print_classes(const ls_class_counts *counts, FILE *to);
 
+/* A line per target of regression, or per label of several. */
+void ls_eval_print_targets(const ls_target_scores *scores, FILE *to);
+
 #endif

@@ -30,10 +30,9 @@
 	}
 
 #define LS_MODEL_ROWS(group, AT)                                                                                       \
-	{                                                                                                              \
-		"model",           'm',       "NAME", group, "use this architecture, such as resnet50",                \
-		LS_SETTING_STRING, AT(model), 0,      0,     0                                                         \
-	},                                                                                                             \
+	LS_FLAG_ROW("best", group, "take the run's best weights, not its newest", AT(best)),                           \
+		{ "model",           'm',       "NAME", group, "use this architecture, such as resnet50",              \
+		  LS_SETTING_STRING, AT(model), 0,      0,     0 },                                                    \
 		LS_STRING_ROW("input", "CxHxW", group, "give the shape of an image, such as 3x224x224", AT(input)),    \
 		{ "data",   'd', "NAME", group, "take the shape of this dataset's samples", LS_SETTING_STRING,         \
 		  AT(data), 0,   0,      0 },                                                                          \

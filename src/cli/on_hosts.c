@@ -28,6 +28,28 @@ static int start(const ls_on_hosts_options *o)
 	return code ? code : finish_code;
 }
 
+/* Later starts continue the run; where --resume is given all do. */
+static int supervise(const ls_on_hosts_options *o)
+{
+	char **first = ls_command_words(o->command, o->argc, o->argv, 1, 0);
+	char **later = first ? ls_command_words(o->command, o->argc, o->argv, 1, 1) : NULL;
+	ls_elastic_options elastic = *o->elastic;
+	int code = LS_EXIT_FAILURE;
+	if (later) {
+		later[1 + o->argc] = (char *)"--resume";
+		elastic.argv = first;
+		elastic.resume_argv = later;
+		ls_stop_on_signals(LS_STOP_LAUNCHER, o->keeps);
+		ls_status status = ls_launch_elastic(&elastic, &code);
+		int finish_code = status == LS_EINTERRUPTED && ls_stop_signal() ? 128 + ls_stop_signal()
+										: ls_command_finish(o->command, status);
+		code = status == LS_OK ? code : finish_code;
+	}
+	free(later);
+	free(first);
+	return code;
+}
+
 /* The devices of a node that is alone need no launcher: on this host they are --devices. */
 static int start_or_stay(const ls_on_hosts_options *o, int64_t *devices)
 {
@@ -50,6 +72,12 @@ static int start_or_stay(const ls_on_hosts_options *o, int64_t *devices)
 
 int ls_on_hosts(const ls_on_hosts_options *o, int64_t *devices)
 {
+	if (o->elastic && !ls_launched_by_us()) {
+		if (ls_launched() > 1)
+			return ls_usage_error(o->command,
+					      "--elastic starts the nodes itself; leave it out under mpirun or srun");
+		return supervise(o);
+	}
 	if (o->hosts && !ls_launched_by_us())
 		return start_or_stay(o, devices);
 	int given = 0;

@@ -6,15 +6,18 @@
 
 #include <stdint.h>
 
+#include <lockstep/launch.h>
+
 /* Go on in this process: ls_on_hosts() returns this, or else the code to exit with. */
 enum { LS_ON_HOSTS_HERE = -1 };
 
 typedef struct ls_on_hosts_options {
-	const char *command; /* "lockstep bench": as errors begin */
-	const char *hosts;   /* NULL: this process is a node, or all there is */
-	double timeout;      /* seconds in which nodes must have come up */
-	int64_t servers;     /* of the nodes; fewer than them, so that somebody computes */
-	int keeps;           /* there is a run directory: the first signal writes a checkpoint */
+	const char *command;               /* "lockstep bench": as errors begin */
+	const char *hosts;                 /* NULL: this process is a node, or all there is */
+	double timeout;                    /* seconds in which nodes must have come up */
+	int64_t servers;                   /* of the nodes; fewer than them, so that somebody computes */
+	int keeps;                         /* there is a run directory: the first signal writes a checkpoint */
+	const ls_elastic_options *elastic; /* of a run that goes on when hosts die, leave or join; NULL: none */
 	int argc;
 	char **argv; /* of the command, which nodes get as it is */
 } ls_on_hosts_options;

@@ -50,14 +50,15 @@ static void print_doubts(const ls_probe_node *node, FILE *to)
 
 static int print_test_bed(const ls_probe_result *result, FILE *to)
 {
-	ls_text_table table = { .columns = 7,
-				.heads = { "<Name", "<CPU", "Cores", "GFLOP/s per core", "GFLOP/s all cores",
-					   "Memory GB/s", "<Bandwidth to node 0" } };
+	ls_text_table table = { .columns = 8,
+				.heads = { "<Name", "<CPU", "Cores", "NUMA domains", "GFLOP/s per core",
+					   "GFLOP/s all cores", "Memory GB/s", "<Bandwidth to node 0" } };
 	for (int i = 0; i < result->node_count; i++) {
 		const ls_probe_node *node = &result->nodes[i];
 		ls_text_table_add(&table, "%s", node->host);
 		ls_text_table_add(&table, "%s", node->cpu);
 		ls_text_table_add(&table, "%d", node->cores);
+		ls_text_table_add(&table, "%d", node->numa_domains);
 		ls_text_table_add(&table, "%.1f", node->gflop_per_s_core);
 		ls_text_table_add(&table, "%.1f", node->gflop_per_s);
 		ls_text_table_add(&table, "%.1f", node->memory.copy_gb_per_s);
@@ -232,15 +233,15 @@ static json_t *text_to_json(const char *text)
 
 static json_t *node_to_json(const ls_probe_node *node, int is_first)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:f, s:f, s:f, s:o, s:o, s:I, s:o, s:o}",
-			 "host", text_to_json(node->host), "cpu", text_to_json(node->cpu), "system",
-			 text_to_json(node->system), "version", text_to_json(node->version), "kernels",
-			 text_to_json(node->kernels), "isa", text_to_json(node->isa), "mpi", text_to_json(node->mpi),
-			 "cores", node->cores, "devices", node->devices, "gflop_per_s_core", node->gflop_per_s_core,
-			 "gflop_per_s", node->gflop_per_s, "unsteady", node->unsteady, "memory_core",
-			 memory_to_json(&node->memory_core), "memory", memory_to_json(&node->memory), "memory_bytes",
-			 (json_int_t)node->memory_bytes, "exchange_in_node", inside_to_json(node), "link",
-			 is_first ? json_null() : link_to_json(&node->link));
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:f, s:f, s:f, s:o, s:o, s:I, s:o, s:o}", "host",
+		text_to_json(node->host), "cpu", text_to_json(node->cpu), "system", text_to_json(node->system),
+		"version", text_to_json(node->version), "kernels", text_to_json(node->kernels), "isa",
+		text_to_json(node->isa), "mpi", text_to_json(node->mpi), "cores", node->cores, "numa_domains",
+		node->numa_domains, "devices", node->devices, "gflop_per_s_core", node->gflop_per_s_core, "gflop_per_s",
+		node->gflop_per_s, "unsteady", node->unsteady, "memory_core", memory_to_json(&node->memory_core),
+		"memory", memory_to_json(&node->memory), "memory_bytes", (json_int_t)node->memory_bytes,
+		"exchange_in_node", inside_to_json(node), "link", is_first ? json_null() : link_to_json(&node->link));
 }
 
 static json_t *between_to_json(const ls_probe_between *b)

@@ -92,10 +92,17 @@ static void write_directives(FILE *to, const slurm_job *job)
 	fprintf(to,
 		"# Ask this script (B: not the training itself) to stop %" PRId64
 		" seconds before the time is up, so that the run\n"
-		"# can write a checkpoint; see the trap below.\n#SBATCH --signal=B:TERM@%" PRId64 "\n",
+		"# can write a checkpoint; see the traps below.\n#SBATCH --signal=B:USR1@%" PRId64 "\n",
 		job->grace, job->grace);
 	fputs("# After a node failure or preemption the job is requeued and appends to its log.\n"
 	      "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=%x-%j.out\n",
+	      to);
+}
+
+static void write_no_kill(FILE *to)
+{
+	fputs("# A node that fails does not end the job: the run goes on with the others. The first node must last.\n"
+	      "#SBATCH --no-kill\n",
 	      to);
 }
 
@@ -141,7 +148,13 @@ static void write_start(FILE *to, const slurm_training *training)
 	      to);
 }
 
-static void write_launch(FILE *to, const slurm_job *job)
+static void write_program(FILE *to, const slurm_job *job)
+{
+	ls_slurm_quote(to, job->program);
+	fputs(" train \"${arguments[@]}\" \"${start[@]}\" \"$@\" &\n", to);
+}
+
+static void write_srun(FILE *to, const slurm_job *job)
 {
 	fprintf(to,
 		"\n# --cpus-per-task again, because srun does not take it from the job. No binding: Lockstep pins its "
@@ -155,32 +168,67 @@ static void write_launch(FILE *to, const slurm_job *job)
 	if (job->mpi)
 		fprintf(to, "--mpi=%s ", job->mpi);
 	fputs("\\\n\t", to);
-	ls_slurm_quote(to, job->program);
-	fputs(" train \"${arguments[@]}\" \"${start[@]}\" \"$@\" &\n", to);
+	write_program(to, job);
 }
 
-static void write_wait(FILE *to)
+static void write_supervisor(FILE *to, const slurm_job *job)
 {
-	fputs("\n# srun passes the signal on to all nodes; they finish their step and write a checkpoint. Once: a "
-	      "second "
-	      "one\n# would end them at once.\n"
-	      "stopped=\ntrap 'stopped=yes; trap \"\" TERM; kill -TERM \"$!\"' TERM\n"
-	      "wait \"$!\"\nstatus=$?\n"
-	      "if [ -n \"$stopped\" ]; then\n"
-	      "\twait \"$!\" # the signal ended the first one early\n\tstatus=$?\nfi\n"
-	      "exit \"$status\"\n",
+	fputs("\n# One process here, which starts the nodes of the job by mpirun (Open MPI's, which uses srun) and "
+	      "starts those\n"
+	      "# that are left again when one is lost. In the background, because bash handles signals only while it "
+	      "waits.\n",
 	      to);
+	write_program(to, job);
+}
+
+/* srun answers SIGTERM by killing its tasks, so nodes that it started are asked through scancel. */
+static void write_wait(FILE *to, int elastic)
+{
+	fprintf(to,
+		"\n# All nodes finish their step and write a checkpoint when asked to stop. USR1 comes to this script "
+		"alone, "
+		"before the\n"
+		"# time limit; TERM to everything, when the job is cancelled or preempted. A second request would end "
+		"them at "
+		"once.\n"
+		"stopped=\n"
+		"trap 'stopped=time; trap \"\" USR1 TERM; %s' USR1\n"
+		"trap 'stopped=cancel; trap \"\" USR1 TERM' TERM\n",
+		elastic ? "kill -TERM \"$!\"" : "scancel --signal=TERM \"$SLURM_JOB_ID\"");
+	fputs("wait \"$!\"\nstatus=$?\n"
+	      "if [ -n \"$stopped\" ]; then\n"
+	      "\twait \"$!\" # the signal ended the first one early\n\tstatus=$?\nfi\n",
+	      to);
+}
+
+/* A run without a directory would begin anew for ever. */
+static void write_requeue(FILE *to, const slurm_job *job)
+{
+	fprintf(to,
+		"\n# Time was up before training was: the job goes back into the queue, at most %" PRId64 " times.\n"
+		"if [ \"$stopped\" = time ] && [ \"$status\" = 143 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt %" PRId64
+		" ]; then\n"
+		"\tscontrol requeue \"$SLURM_JOB_ID\"\nfi\n",
+		job->requeues, job->requeues);
 }
 
 void ls_slurm_script(FILE *to, const slurm_job *job, const slurm_training *training, int argc, char **argv)
 {
 	write_head(to, argc, argv);
 	write_directives(to, job);
+	if (training->elastic)
+		write_no_kill(to);
 	if (job->setup)
 		fprintf(to, "\n# What the nodes need before lockstep can start; they inherit this environment.\n%s\n",
 			job->setup);
 	write_arguments(to, job, training);
 	write_start(to, training);
-	write_launch(to, job);
-	write_wait(to);
+	if (training->elastic)
+		write_supervisor(to, job);
+	else
+		write_srun(to, job);
+	write_wait(to, training->elastic);
+	if (training->run && job->requeues > 0)
+		write_requeue(to, job);
+	fputs("exit \"$status\"\n", to);
 }

@@ -11,7 +11,8 @@
 
 typedef struct slurm_job {
 	int64_t nodes, devices, threads;
-	int64_t grace; /* seconds between the request to stop and the time limit */
+	int64_t grace;    /* seconds between the request to stop and the time limit */
+	int64_t requeues; /* how often the job is requeued at its time limit */
 	const char *time, *memory, *partition, *account, *name, *mpi; /* NULL: not given */
 	const char *setup;                                            /* shell command to run first, or NULL */
 	const char *program;                                          /* lockstep, as the nodes find it */
@@ -27,6 +28,7 @@ typedef struct slurm_training {
 	const slurm_word *words;
 	size_t count;
 	const char *run, *init; /* NULL: not given */
+	int elastic;            /* the run goes on without nodes that fail */
 } slurm_training;
 
 /* Whether a word needs no quotes, by shell or by sbatch. */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { LS_TEXT_TABLE_COLUMNS = 12 };
+enum { LS_TEXT_TABLE_COLUMNS = 13 };
 
 /* Zero one ({ 0 }), set `columns`, add rows cell by cell. A column whose head starts with '<' is aligned to the left.
  */

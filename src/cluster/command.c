@@ -101,14 +101,17 @@ static int has_own_agent(void)
 	return found;
 }
 
-static void add_general(words *w, const ls_launch_options *options)
+static void add_general(words *w, const ls_launch_options *options, int hurries)
 {
 	if (!geteuid())
 		add_word(w, "--allow-run-as-root");
 	add_word(w, "--oversubscribe"); /* a node is many threads: slots mean nothing here ... */
 	add_word(w, "--bind-to");       /* ... and it pins them by itself */
 	add_word(w, "none");
-	add_seconds(w, "odls_base_sigkill_timeout", LS_LAUNCH_WAIT_S);
+	if (hurries)
+		add_parameter(w, "odls_base_sigkill_timeout", "0");
+	else
+		add_seconds(w, "odls_base_sigkill_timeout", LS_LAUNCH_WAIT_S);
 	add_parameter(w, "orte_keep_fqdn_hostnames", "1"); /* else lm1.example.org is called as lm1 */
 	add_parameter(w, "orte_base_help_aggregate", "0"); /* no "2 more processes have sent help message" */
 	add_parameter(w, "state_base_verbose", "1"); /* which node died, even where there is no banner: see output.c */
@@ -203,8 +206,8 @@ ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count,
 	return LS_OK;
 }
 
-ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, const ls_host *hosts, size_t count,
-			    char ***out)
+ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, int hurries, const ls_host *hosts,
+			    size_t count, char ***out)
 {
 	char program[PATH_MAX], directory[PATH_MAX], mpirun[PATH_MAX];
 	words w = { .arena = arena };
@@ -214,7 +217,7 @@ ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, c
 	if (!getcwd(directory, sizeof(directory)))
 		return ls_fail_errno(LS_EIO, "hosts: cannot determine the working directory");
 	add_word(&w, mpirun);
-	add_general(&w, options);
+	add_general(&w, options, hurries);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			add_word(&w, ":");

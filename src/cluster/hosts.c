@@ -11,6 +11,7 @@
 
 #include "base/names.h"
 #include "base/status.h"
+#include "cluster/host_list.h"
 
 enum { DEVICES_MAX = 4096 };
 
@@ -111,6 +112,11 @@ static ls_status parse_entries(const char *text, ls_host *hosts, size_t entries)
 }
 
 ls_status ls_hosts_parse(ls_host **out, size_t *count, const char *text)
+{
+	return text && text[0] == '@' ? ls_host_list_file(out, count, text + 1) : ls_hosts_parse_list(out, count, text);
+}
+
+ls_status ls_hosts_parse_list(ls_host **out, size_t *count, const char *text)
 {
 	if (!text || !*text)
 		return ls_fail(LS_EINVALID, "hosts: the list is empty; " HOW);

@@ -30,13 +30,17 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "cluster/command.h"
+#include "cluster/launch_watch.h"
 #include "cluster/launched.h"
 #include "cluster/output.h"
 #include "cluster/reach.h"
+#include "cluster/slurm.h"
 
 /* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
  * with its daemons on other hosts. */
 static const double grace_s = 4 * LS_LAUNCH_WAIT_S + 4, probe_s = 3;
+/* The same where mpirun waits for nothing (see command.h): it has no more to do than to end its daemons. */
+static const double hurried_s = 1.5;
 
 static volatile sig_atomic_t stops_wanted;
 
@@ -46,6 +50,7 @@ typedef struct launch {
 	size_t count;
 	ls_arena arena;
 	char **command, *devices;
+	char **allocation; /* what mpirun is to take for Slurm's; NULL: what there is */
 	ls_launch_output output;
 	pid_t mpirun;
 	int from; /* its standard error */
@@ -55,6 +60,8 @@ typedef struct launch {
 	int killed; /* mpirun did not end by itself */
 	double started, ending;
 	int wait_status;
+	ls_launch_watch *watch; /* NULL: no supervisor */
+	double regroup;         /* when it has asked nodes to stop; 0: it has not */
 } launch;
 
 int ls_launched(void)
@@ -72,6 +79,11 @@ void ls_launch_stop(void)
 	stops_wanted++;
 }
 
+int ls_launch_is_stopping(void)
+{
+	return stops_wanted > 0;
+}
+
 /* ---- mpirun ------------------------------------------------------------------------------------------------------ */
 
 /* hwloc's plugins for graphics would load drivers and, with them, LLVM: what they find is of no use here. */
@@ -81,6 +93,8 @@ static void set_environment(const launch *l)
 	setenv(LS_LAUNCH_MARK, "1", 1);
 	if (l->devices)
 		setenv(LS_DEVICES_PER_NODE, l->devices, 1);
+	for (char **word = l->allocation; word && *word; word++)
+		putenv(*word);
 }
 
 static void become_mpirun(launch *l, int input, int output, pid_t parent)
@@ -147,12 +161,17 @@ static void begin_ending(launch *l)
 }
 
 /* A node that is not up yet would not understand. */
-static int ask_gently(launch *l)
+static int send_request(launch *l)
 {
 	static const char request[] = LS_LAUNCH_REQUEST;
 	ssize_t length = sizeof(request) - 1;
-	return l->stops == 0 && l->output.nodes_up == l->count &&
+	return l->output.nodes_up == l->count &&
 	       send(l->to, request, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT) == length;
+}
+
+static int ask_gently(launch *l)
+{
+	return l->stops == 0 && (l->regroup > 0 || send_request(l));
 }
 
 static void heed_stops(launch *l)
@@ -166,17 +185,44 @@ static void heed_stops(launch *l)
 	}
 }
 
-static void heed_clock(launch *l)
+/* The supervisor wants other hosts: nodes stop with a checkpoint, within as much time as a silent one is given, twice. */
+static void heed_supervisor(launch *l)
 {
 	double now = ls_clock_seconds();
-	if (l->output.end != LS_LAUNCH_RUNS || l->output.nodes_reported)
+	if (!l->watch || l->stops || l->ending > 0)
+		return;
+	if (l->regroup == 0 && l->output.nodes_up == l->count && l->watch->regroups(l->watch->context) &&
+	    send_request(l)) {
+		l->regroup = now;
+		l->output.hides_stops = 1;
+	}
+	if (l->regroup > 0 && now - l->regroup > 2 * l->options->timeout) {
+		kill(l->mpirun, SIGTERM);
 		begin_ending(l);
+	}
+}
+
+/* With a supervisor, the others are ended as soon as one is known to be lost. */
+static void heed_end(launch *l)
+{
+	int is_ending = l->output.end != LS_LAUNCH_RUNS || l->output.nodes_reported;
+	int is_lost = l->watch && !l->output.nodes_failed && (is_ending || l->output.has_killed);
+	if (l->ending == 0 && is_lost)
+		kill(l->mpirun, SIGTERM);
+	if (is_ending || is_lost)
+		begin_ending(l);
+}
+
+static void heed_clock(launch *l)
+{
+	double now = ls_clock_seconds(), grace = l->watch && !l->output.nodes_failed ? hurried_s : grace_s;
+	heed_end(l);
 	if (l->ending == 0 && l->output.nodes_up < l->count && now - l->started > l->options->timeout) {
 		l->late = 1;
 		kill(l->mpirun, SIGTERM);
 		begin_ending(l);
 	}
-	if (l->ending > 0 && now - l->ending > grace_s) {
+	if (l->ending > 0 && now - l->ending > grace) {
 		l->killed = 1;
 		kill(-l->mpirun, SIGKILL);
 	}
@@ -194,6 +240,7 @@ static void attend(launch *l)
 			;
 		ls_launch_output_flush(&l->output, ls_clock_seconds(), 0);
 		heed_stops(l);
+		heed_supervisor(l);
 		heed_clock(l);
 		if (waitpid(l->mpirun, &l->wait_status, WNOHANG) == l->mpirun)
 			break;
@@ -292,11 +339,19 @@ static ls_status fail_unexplained(const launch *l, int exit_code)
 			       sigdescr_np(WTERMSIG(status)));
 	if (is_violent(exit_code))
 		return fail_killed(l, exit_code - 128);
+	if (l->output.end == LS_LAUNCH_UNSTARTED)
+		return ls_fail(LS_EIO, "mpirun lost its daemon on a host, and no node said why");
 	name_node(l, l->output.noted_state[0] != '\0', l->output.noted, name, sizeof(name));
 	if (l->output.noted_state[0])
 		return ls_fail(LS_EIO, "%s ended with status %d and did not say why (mpirun reports: %s)", name,
 			       exit_code, l->output.noted_state);
 	return ls_fail(LS_EIO, "mpirun ended with status %d, and neither it nor a node said why", exit_code);
+}
+
+/* mpirun says the same of a daemon that ends later, with its host: then nodes have been up. */
+static int is_unstarted(const launch *l)
+{
+	return l->output.end == LS_LAUNCH_UNSTARTED && l->output.nodes_up < l->count;
 }
 
 /* A node's reason comes first, for it knows what it was doing; then mpirun's; then what another node had heard, for the
@@ -309,7 +364,7 @@ static ls_status judge(launch *l, int *exit_code)
 		return ls_fail(LS_EINTERRUPTED, "stopped on request");
 	if (l->late || l->killed || *exit_code >= 128 + NSIG) /* mpirun's own numbers mean nothing to others */
 		*exit_code = 1;
-	if (l->late || l->output.end == LS_LAUNCH_UNSTARTED)
+	if (l->late || is_unstarted(l))
 		return fail_start(l);
 	if (reported && *exit_code)
 		return LS_OK;
@@ -322,11 +377,77 @@ static ls_status judge(launch *l, int *exit_code)
 	return *exit_code ? fail_unexplained(l, *exit_code) : LS_OK;
 }
 
+/* ---- what the supervisor learns ------------------------------------------------------------------------------------ */
+
+/* The node that a report is about: "node 1 (b) ...", or the host in it. */
+static int node_in(const launch *l, const char *text)
+{
+	const char *at = strstr(text, "node ");
+	int node = -1;
+	if (at && sscanf(at, "node %d (", &node) == 1 && node >= 0 && (size_t)node < l->count)
+		return node;
+	for (size_t i = 0; i < l->count; i++) {
+		char host[sizeof(l->hosts->name) + 8];
+		snprintf(host, sizeof(host), "host %s:", l->hosts[i].name);
+		if (strstr(text, host))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* mpirun's own note of a signal is sure; then what nodes reported; then mpirun's banner. */
+static void learn_lost(launch *l)
+{
+	ls_launch_watch *w = l->watch;
+	const ls_launch_output *o = &l->output;
+	const char *texts[] = { o->lost, o->reason, o->heard };
+	char name[300];
+
+	w->outcome = LS_OUTCOME_LOST;
+	if (o->has_killed && o->killed < l->count) {
+		w->node = (int)o->killed;
+		name_node(l, 1, o->killed, name, sizeof(name));
+		snprintf(w->why, sizeof(w->why), "%s was ended by a signal", name);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && w->node < 0; i++) {
+		if (!texts[i][0])
+			continue;
+		w->node = node_in(l, texts[i]);
+		if (!w->why[0] || w->node >= 0)
+			snprintf(w->why, sizeof(w->why), "%.1000s", texts[i]);
+	}
+	if (!w->why[0])
+		snprintf(w->why, sizeof(w->why), "the nodes ended, and none of them said why");
+}
+
+static void learn(launch *l, int exit_code)
+{
+	ls_launch_watch *w = l->watch;
+
+	w->is_up = l->output.nodes_up == l->count;
+	w->node = -1;
+	w->why[0] = '\0';
+	if (l->stops)
+		w->outcome = LS_OUTCOME_STOPPED;
+	else if (l->output.nodes_failed)
+		w->outcome = LS_OUTCOME_ENDED;
+	else if (exit_code == 0)
+		w->outcome = l->regroup > 0 ? LS_OUTCOME_REGROUP : LS_OUTCOME_ENDED;
+	else if (l->late || is_unstarted(l)) {
+		w->outcome = LS_OUTCOME_UNSTARTED;
+		ls_launch_output_explain(&l->output, w->why, sizeof(w->why));
+	} else
+		learn_lost(l);
+}
+
 static ls_status prepare(launch *l)
 {
 	LS_TRY(ls_hosts_parse(&l->hosts, &l->count, l->options->hosts));
 	LS_TRY(ls_launch_devices(&l->arena, l->hosts, l->count, &l->devices));
-	return ls_launch_command(&l->arena, l->options, l->hosts, l->count, &l->command);
+	if (l->watch && ls_slurm_is_here() && !(l->allocation = ls_slurm_environment(&l->arena, l->hosts, l->count)))
+		return ls_fail(LS_EMEMORY, "hosts: no memory for the names of %zu nodes", l->count);
+	return ls_launch_command(&l->arena, l->options, l->watch != NULL, l->hosts, l->count, &l->command);
 }
 
 static ls_status launch_nodes(launch *l, int *exit_code)
@@ -335,29 +456,37 @@ static ls_status launch_nodes(launch *l, int *exit_code)
 	LS_TRY(start_mpirun(l));
 	attend(l);
 	int code = 1;
-	ls_status status = judge(l, &code);
+	if (l->watch)
+		learn(l, WIFEXITED(l->wait_status) ? WEXITSTATUS(l->wait_status) : 1);
+	int is_watched = l->watch && l->watch->outcome != LS_OUTCOME_ENDED && l->watch->outcome != LS_OUTCOME_STOPPED;
+	ls_status status = is_watched ? LS_OK : judge(l, &code);
 	ls_launch_output_flush(&l->output, ls_clock_seconds(), 1);
 	*exit_code = code;
 	return status;
 }
 
-ls_status ls_launch(const ls_launch_options *options, int *exit_code)
+ls_status ls_launch_watched(const ls_launch_options *options, ls_launch_watch *watch, int *exit_code)
 {
 	ls_launch_options own = LS_LAUNCH_OPTIONS_INIT;
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, timeout, "LS_LAUNCH_OPTIONS_INIT"));
 #ifndef LS_HAVE_MPI
-	(void)launch_nodes, (void)exit_code;
+	(void)launch_nodes, (void)exit_code, (void)watch;
 	return ls_fail(LS_EUNSUPPORTED,
 		       "hosts: this build of Lockstep has no MPI and trains on one node only; install libopenmpi-dev "
 		       "and build it again (asked for: %s)",
 		       own.hosts);
 #else
-	launch l = { .options = &own, .output.to = stderr };
+	launch l = { .options = &own, .watch = watch, .output = { .to = stderr, .is_watched = watch != NULL } };
 	fflush(NULL);
 	ls_status status = launch_nodes(&l, exit_code);
 	ls_arena_release(&l.arena);
 	ls_hosts_free(l.hosts);
 	return status;
 #endif
+}
+
+ls_status ls_launch(const ls_launch_options *options, int *exit_code)
+{
+	return ls_launch_watched(options, NULL, exit_code);
 }

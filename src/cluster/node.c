@@ -1,6 +1,6 @@
 /*
  * node.c - a node's side of ls_launch(): it reports that it is up, receives requests to stop, and leaves no daemon of
- * mpirun behind on a host that is cut off.
+ * mpirun behind on a host that is cut off, however it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,12 +67,14 @@ static void take_input(void)
 
 /*
  * A daemon of mpirun that cannot deliver the last output of its node keeps trying: TCP holds on to data that was sent
- * for a quarter of an hour, and keepalive does not count while there is such data. So a node that fails leaves a
- * process behind that ends the daemon: in the normal case mpirun has ended it long before.
+ * for a quarter of an hour, and keepalive does not count while there is such data. So a node on another host has a guard, a
+ * process that waits for its end and then ends the daemon: in the normal case mpirun has ended it long before. It is there
+ * from the start, because a node that a signal ends, its daemon's too, can start nothing any more. A node that ends well
+ * dismisses its guard: the daemon then stays until the others are done.
  */
 enum { DAEMON_MS = 1000 * (4 * LS_LAUNCH_WAIT_S + 2), TERM_MS = 2000 };
 
-static pid_t reporter;
+static pid_t reporter, guard; /* guard: 0, none */
 
 /* Only daemons: mpirun itself has our launcher, and what Slurm starts is left alone. */
 static int is_daemon(pid_t pid)
@@ -87,31 +89,52 @@ static int is_daemon(pid_t pid)
 	return !strcmp(name, "orted\n") || !strcmp(name, "prted\n");
 }
 
-/* In a process of its own, which holds none of the pipes to the daemon. */
-static void end_daemon(int daemon)
+static void end_daemon(struct pollfd *daemon)
 {
-	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };
+	if (!poll(daemon, 1, DAEMON_MS) && !syscall(SYS_pidfd_send_signal, daemon->fd, SIGTERM, NULL, 0) &&
+	    !poll(daemon, 1, TERM_MS))
+		syscall(SYS_pidfd_send_signal, daemon->fd, SIGKILL, NULL, 0);
+}
+
+/* In a process of its own, which holds none of the pipes to the daemon. */
+static void stand_guard(int daemon, int node)
+{
+	struct pollfd ends[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = STDOUT_FILENO, .events = POLLIN } };
 	setsid();
-	if (dup2(daemon, STDIN_FILENO) < 0 || close_range(STDIN_FILENO + 1, ~0U, 0))
+	prctl(PR_SET_NAME, "lockstep-guard");
+	/* both above: ls_launch_report() has seen to it that the standard ones are open */
+	if (dup2(daemon, STDIN_FILENO) < 0 || dup2(node, STDOUT_FILENO) < 0 || close_range(STDERR_FILENO, ~0U, 0))
 		_exit(1);
-	if (!poll(&wait, 1, DAEMON_MS) && !syscall(SYS_pidfd_send_signal, wait.fd, SIGTERM, NULL, 0) &&
-	    !poll(&wait, 1, TERM_MS))
-		syscall(SYS_pidfd_send_signal, wait.fd, SIGKILL, NULL, 0);
+	while (poll(ends, 2, -1) < 0 && errno == EINTR)
+		;
+	if (!ends[0].revents)
+		end_daemon(&ends[0]);
 	_exit(0);
+}
+
+/* Where the kernel is older than Linux 5.3, there is none. */
+static void post_guard(void)
+{
+	pid_t parent = getppid();
+	if (!is_daemon(parent))
+		return;
+	int daemon = (int)syscall(SYS_pidfd_open, parent, 0), node = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (daemon > STDERR_FILENO && node > STDERR_FILENO) {
+		guard = fork();
+		if (guard == 0)
+			stand_guard(daemon, node);
+	}
+	if (daemon >= 0)
+		close(daemon);
+	if (node >= 0)
+		close(node);
 }
 
 static void on_exit_of_node(int status, void *unused)
 {
 	(void)unused;
-	pid_t parent = getppid();
-	if (status == 0 || getpid() != reporter || !is_daemon(parent))
-		return;
-	int daemon = (int)syscall(SYS_pidfd_open, parent, 0);
-	if (daemon < 0)
-		return; /* it is gone, or the kernel is older than Linux 5.3 */
-	if (fork() == 0)
-		end_daemon(daemon);
-	close(daemon);
+	if (status == 0 && getpid() == reporter && guard > 0)
+		kill(guard, SIGKILL);
 }
 
 void ls_launch_report(void)
@@ -119,6 +142,7 @@ void ls_launch_report(void)
 	static const char up[] = LS_LAUNCH_UP "\n";
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (!reporter) {
+		post_guard();
 		take_input();
 		on_exit(on_exit_of_node, NULL);
 	}
@@ -135,6 +159,8 @@ void ls_launch_report_heard(const char *reason)
 
 void ls_launch_report_end(ls_status status, const char *message)
 {
-	const char *mark = status == LS_EINTERRUPTED ? LS_LAUNCH_STOPS : LS_LAUNCH_FAILS;
+	const char *mark = status == LS_EINTERRUPTED ? LS_LAUNCH_STOPS
+			   : status == LS_EPEER      ? LS_LAUNCH_LOST
+						     : LS_LAUNCH_FAILS;
 	fprintf(stderr, "%s%s\n", ls_launched_by_us() ? mark : "", message); /* one call, so it cannot be torn */
 }

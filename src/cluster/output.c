@@ -314,9 +314,17 @@ static void take_last(ls_launch_output *output, const char *message, int fails, 
 static void take_text(ls_launch_output *output, const char *line, double now)
 {
 	const char *failure = after_mark(line, LS_LAUNCH_FAILS), *stop = after_mark(line, LS_LAUNCH_STOPS);
-	const char *heard = after_mark(line, LS_LAUNCH_HEARD);
+	const char *heard = after_mark(line, LS_LAUNCH_HEARD), *lost = after_mark(line, LS_LAUNCH_LOST);
 	if (failure || stop) {
-		take_last(output, failure ? failure : stop, failure != NULL, now);
+		output->nodes_failed |= failure != NULL;
+		if (failure || !output->hides_stops)
+			take_last(output, failure ? failure : stop, failure != NULL, now);
+	} else if (lost) {
+		if (!output->lost[0])
+			snprintf(output->lost, sizeof(output->lost), "%s", lost);
+		output->nodes_reported = 1;
+		if (!output->is_watched)
+			take_last(output, lost, 1, now);
 	} else if (heard) {
 		if (!output->heard[0])
 			snprintf(output->heard, sizeof(output->heard), "%s", heard);

@@ -14,6 +14,7 @@
 /* What precedes the message that a node ends with, see ls_launch_report_end(): it fails, or stops on request. Nothing
  * else that nodes print starts the end of a job. */
 #define LS_LAUNCH_FAILS "lockstep: node fails: "
+#define LS_LAUNCH_LOST "lockstep: node lost: " /* it fails because it has lost another */
 #define LS_LAUNCH_STOPS "lockstep: node stops: "
 /* What precedes a reason that another node is to report, see ls_launch_report_heard(). */
 #define LS_LAUNCH_HEARD "lockstep: node heard: "
@@ -35,6 +36,10 @@ typedef struct ls_launch_output {
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
 	int nodes_reported; /* one of them has reported why it fails */
+	int nodes_failed;   /* and not because it has lost another */
+	char lost[1024];    /* the first report of a node that was lost; "": none */
+	int is_watched;     /* such reports are the supervisor's, and not passed on */
+	int hides_stops;    /* nor are those of nodes that stop */
 	char heard[1024];   /* the first reason that a node has left to another to report; "": none */
 	int has_killed;     /* mpirun has noted that a signal ended a node: the first such is `killed` */
 	size_t killed;

@@ -102,3 +102,25 @@ void ls_launch_reach(const ls_host *hosts, size_t count, double seconds, char *o
 	free(waits);
 	free(probes);
 }
+
+void ls_launch_answers(const ls_host *hosts, size_t count, double seconds, int *answers)
+{
+	probe *probes = calloc(count, sizeof(*probes));
+	struct pollfd *waits = calloc(count, sizeof(*waits));
+	int is_asking = probes && waits;
+
+	for (size_t i = 0; is_asking && i < count; i++) {
+		probes[i] = (probe){ .host = hosts[i].name, .socket = -1 };
+		if (!ls_host_is_here(hosts[i].name))
+			probe_start(&probes[i]);
+	}
+	if (is_asking)
+		probe_wait(probes, waits, count, seconds);
+	for (size_t i = 0; i < count; i++) {
+		answers[i] = !is_asking || !probes[i].why;
+		if (is_asking && probes[i].socket >= 0)
+			close(probes[i].socket);
+	}
+	free(waits);
+	free(probes);
+}

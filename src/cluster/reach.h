@@ -12,4 +12,7 @@
  * `seconds`; "" when all do. */
 void ls_launch_reach(const ls_host *hosts, size_t count, double seconds, char *out, size_t size);
 
+/* Whether each of the hosts answers: answers[i] is 1 or 0. This host does. */
+void ls_launch_answers(const ls_host *hosts, size_t count, double seconds, int *answers);
+
 #endif

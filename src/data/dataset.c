@@ -4,6 +4,7 @@
 #include "data/dataset.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "data/readers/corpus.h"
 #include "data/readers/image_list.h"
 #include "data/readers/sst.h"
+#include "data/readers/table_files.h"
 #include "data/unsupported.h"
 
 size_t ls_dataset_values(const ls_dataset_info *info)
@@ -68,6 +70,21 @@ static ls_status text_check(const ls_dataset_info *info)
 	return LS_OK;
 }
 
+static ls_status targets_check(const ls_dataset_info *info)
+{
+	if ((unsigned)info->task > LS_TASK_REGRESSION)
+		return ls_fail(LS_EINVALID, "dataset '%s' has task %d, which is not one of ls_task", info->name,
+			       (int)info->task);
+	if (info->targets != 0 && info->targets != info->classes)
+		return ls_fail(LS_EINVALID,
+			       "dataset '%s' has %d float targets per sample and %d classes; they must be as many",
+			       info->name, info->targets, info->classes);
+	if (info->task != LS_TASK_CLASSIFICATION && info->targets == 0)
+		return ls_fail(LS_EINVALID, "dataset '%s' is for %s and needs float targets", info->name,
+			       ls_task_name(info->task));
+	return LS_OK;
+}
+
 static ls_status info_check(const ls_dataset_info *info)
 {
 	if (!memchr(info->name, 0, sizeof(info->name)))
@@ -80,6 +97,7 @@ static ls_status info_check(const ls_dataset_info *info)
 	if (info->classes < 1)
 		return ls_fail(LS_EINVALID, "dataset '%s' has %d classes; it needs at least one", info->name,
 			       info->classes);
+	LS_TRY(targets_check(info));
 	return info->tokens_max ? text_check(info) : image_check(info);
 }
 
@@ -105,6 +123,9 @@ ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls
 	if (info->tokens_max ? !ops->read_text || !ops->measure_text : !ops->read)
 		return ls_fail(LS_EINVALID, "ls_dataset_new: '%.63s' needs %s", info->name,
 			       info->tokens_max ? "read_text and measure_text" : "a read function");
+	if (info->targets && !ops->read_targets)
+		return ls_fail(LS_EINVALID, "ls_dataset_new: '%.63s' has float targets and needs read_targets",
+			       info->name);
 	if (!ls_options_are_zero(info->reserved, sizeof(info->reserved)) ||
 	    !ls_options_are_zero(ops->reserved, sizeof(ops->reserved)))
 		return ls_fail(LS_EINVALID, "ls_dataset_new: '%.63s': what is reserved must be 0; start from { 0 }",
@@ -112,11 +133,13 @@ ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls
 	return dataset_make(out, info, *ops, NULL, self);
 }
 
-ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,
-			       ls_bytes_read read, void (*release)(void *self), void *self)
+/* Bytes or floats that are to be normalised; one of the two reads them. */
+static ls_status normalised_make(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,
+				 ls_bytes_read bytes, ls_floats_read floats, void (*release)(void *self), void *self)
 {
 	ls_dataset *dataset = NULL;
-	LS_TRY(dataset_make(&dataset, info, (ls_dataset_ops){ .free = NULL }, read, self));
+	LS_TRY(dataset_make(&dataset, info, (ls_dataset_ops){ .free = NULL }, bytes, self));
+	dataset->read_floats = floats;
 	ls_status status = ls_dataset_normalise(dataset, normalisation);
 	if (status) {
 		ls_dataset_free(dataset);
@@ -125,6 +148,18 @@ ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, co
 	dataset->ops.free = release;
 	*out = dataset;
 	return LS_OK;
+}
+
+ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,
+			       ls_bytes_read read, void (*release)(void *self), void *self)
+{
+	return normalised_make(out, info, normalisation, read, NULL, release, self);
+}
+
+ls_status ls_dataset_new_floats(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,
+				ls_floats_read read, void (*release)(void *self), void *self)
+{
+	return normalised_make(out, info, normalisation, NULL, read, release, self);
 }
 
 static ls_status fill_levels(ls_dataset *dataset, const ls_normalisation *n)
@@ -146,8 +181,8 @@ ls_status ls_dataset_normalise(ls_dataset *dataset, const ls_normalisation *norm
 {
 	int channels = dataset->info.channels;
 	ls_normalisation all = { 0 };
-	if (!dataset->read_bytes)
-		return LS_OK; /* text, or floats already */
+	if (!dataset->read_bytes && !dataset->read_floats)
+		return LS_OK; /* text, or a program's floats */
 	if (normalisation->channels != 1 && normalisation->channels != channels)
 		return ls_fail(LS_EMISMATCH,
 			       "dataset '%s' has images of %d channels, and they are to be normalised with means and "
@@ -170,9 +205,14 @@ ls_status ls_dataset_normalise(ls_dataset *dataset, const ls_normalisation *norm
 	return LS_OK;
 }
 
+const char *ls_dataset_columns(const ls_dataset *dataset)
+{
+	return dataset->columns;
+}
+
 const ls_normalisation *ls_dataset_normalisation(const ls_dataset *dataset)
 {
-	return dataset->read_bytes ? &dataset->normalisation : NULL;
+	return dataset->read_bytes || dataset->read_floats ? &dataset->normalisation : NULL;
 }
 
 void ls_dataset_free(ls_dataset *dataset)
@@ -226,6 +266,20 @@ static ls_status read_normalised(const ls_dataset *dataset, uint64_t index, floa
 	return LS_OK;
 }
 
+static ls_status read_floats(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label)
+{
+	size_t positions = (size_t)dataset->info.height * (size_t)dataset->info.width;
+	const ls_normalisation *n = &dataset->normalisation;
+	LS_TRY(dataset->read_floats(dataset->self, index, image, label));
+	for (int c = 0; c < n->channels; c++) {
+		float mean = (float)n->mean[c], deviation = (float)n->deviation[c];
+		float *channel = image + (size_t)c * positions;
+		for (size_t i = 0; i < positions; i++)
+			channel[i] = (channel[i] - mean) / deviation;
+	}
+	return LS_OK;
+}
+
 static ls_status label_check(const ls_dataset *dataset, uint64_t index, int32_t label)
 {
 	if (label < 0 || label >= dataset->info.classes)
@@ -240,11 +294,72 @@ ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *imag
 	if (dataset->info.tokens_max)
 		return ls_fail(LS_EUNSUPPORTED, "dataset '%s' is text, not images", dataset->info.name);
 	int32_t found = 0;
-	LS_TRY(dataset->read_bytes ? read_normalised(dataset, index, image, &found)
-				   : dataset->ops.read(dataset->self, index, image, &found));
+	LS_TRY(dataset->read_bytes    ? read_normalised(dataset, index, image, &found)
+	       : dataset->read_floats ? read_floats(dataset, index, image, &found)
+				      : dataset->ops.read(dataset->self, index, image, &found));
 	LS_TRY(label_check(dataset, index, found));
 	*label = found;
 	return LS_OK;
+}
+
+static ls_status read_text_label(const ls_dataset *dataset, uint64_t index, int32_t *label)
+{
+	size_t tokens = (size_t)dataset->info.tokens_max, masked = (size_t)dataset->info.masked_max;
+	int32_t *room = calloc(2 * (tokens + masked) + 1, sizeof(*room));
+	ls_text_sample sample = { .tokens = room,
+				  .segments = room + tokens,
+				  .places = room + 2 * tokens,
+				  .targets = room + 2 * tokens + masked };
+	ls_status status = room ? ls_dataset_read_text(dataset, index, 0, &sample)
+				: ls_fail(LS_EMEMORY, "no memory for a sample of %zu tokens", tokens);
+
+	if (status == LS_OK)
+		*label = sample.label;
+	free(room);
+	return status;
+}
+
+ls_status ls_dataset_read_label(const ls_dataset *dataset, uint64_t index, float *room, int32_t *label)
+{
+	int32_t found = 0;
+
+	if (!dataset->read_label)
+		return dataset->info.tokens_max ? read_text_label(dataset, index, label)
+						: ls_dataset_read(dataset, index, room, label);
+	LS_TRY(index_check(dataset, index));
+	LS_TRY(dataset->read_label(dataset->self, index, &found));
+	LS_TRY(label_check(dataset, index, found));
+	*label = found;
+	return LS_OK;
+}
+
+ls_status ls_dataset_check_target(const ls_dataset *dataset, uint64_t index, int i, float value)
+{
+	const ls_dataset_info *info = &dataset->info;
+
+	if (isfinite(value) && (info->task == LS_TASK_REGRESSION || (value >= 0 && value <= 1)))
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, "dataset '%s': target %d of sample %llu is %g, expected %s", info->name, i,
+		       (unsigned long long)index, (double)value,
+		       info->task == LS_TASK_REGRESSION ? "a finite number" : "a number from 0 to 1");
+}
+
+ls_status ls_dataset_read_targets(const ls_dataset *dataset, uint64_t index, float *targets)
+{
+	LS_TRY(index_check(dataset, index));
+	if (!dataset->info.targets)
+		return ls_fail(LS_EUNSUPPORTED, "dataset '%s' has labels and no float targets", dataset->info.name);
+	LS_TRY(dataset->ops.read_targets(dataset->self, index, targets));
+	for (int i = 0; i < dataset->info.targets; i++)
+		LS_TRY(ls_dataset_check_target(dataset, index, i, targets[i]));
+	return LS_OK;
+}
+
+const char *ls_task_name(ls_task task)
+{
+	return task == LS_TASK_REGRESSION    ? "regression"
+	       : task == LS_TASK_MULTI_LABEL ? "multi-label classification"
+					     : "classification";
 }
 
 ls_status ls_dataset_check(const ls_dataset *dataset)
@@ -330,7 +445,11 @@ static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 {
 	const char *path = options->name;
 	LS_TRY(check_phrases(options, ls_path_is_directory(path) && ls_sst_is(path)));
-	if (!ls_directory_is(path) && !ls_sst_is(path) && ls_image_folder_is(path))
+	if (ls_table_is(path))
+		return ls_table_open(out, options);
+	if (ls_numpy_is(path))
+		return ls_numpy_open(out, options);
+	if (!ls_directory_is(path) && !ls_sst_is(path) && (ls_shards_is(path) || ls_image_folder_is(path)))
 		return ls_image_folder_open(out, options);
 	if (!ls_path_is_directory(path) || (!ls_directory_is(path) && !ls_sst_is(path)))
 		LS_TRY(ls_data_check_format(path));
@@ -343,8 +462,9 @@ static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 		return ls_directory_open(out, options);
 	if (!ls_corpus_is_text(path))
 		return ls_fail(LS_ENOTFOUND,
-			       "%s contains no dataset: found neither train-images-idx3-ubyte (or .gz) nor .txt files",
-			       path);
+			       "%s contains no dataset: found no class folders with images (%s/cat/1.png), no tar or "
+			       ".npy files, no train.csv, no train-images-idx3-ubyte (or .gz) and no .txt files",
+			       path, path);
 	if (!ls_sst_is(path))
 		return ls_corpus_open(out, options);
 	ls_dataset_options trees = *options;
@@ -390,8 +510,9 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 		return ls_fail(LS_ENOTFOUND, "dataset '%s' does not exist: there is no such file or directory", name);
 	if (strchr(name, '.'))
 		return ls_fail(LS_ENOTFOUND,
-			       "there is no file '%s', and no dataset of that name; `lockstep data` lists them", name);
-	return ls_name_unknown("dataset", name, ls_dataset_name_at);
+			       "there is no file '%s', and no dataset of that name; `lockstep data list` shows them",
+			       name);
+	return ls_name_unknown("dataset, file or folder", name, ls_dataset_name_at);
 }
 
 static const char *home_directory(void)

@@ -41,8 +41,10 @@
 typedef struct slot {
 	ls_microbatch microbatch;
 	float *images;           /* NULL: text */
+	float *scratch;          /* of transforms */
 	ls_microbatch_text text; /* all NULL: images */
 	int32_t *labels;
+	float *targets; /* NULL: none */
 	uint64_t *samples;
 	ls_status status;
 	int ready;
@@ -162,6 +164,19 @@ static ls_status step_masked(const ls_loader *loader, const ls_permutation *orde
 	return LS_OK;
 }
 
+/* The float targets of the micro-batch's sample i, whose label is read. */
+static ls_status targets_read(const ls_loader *loader, slot *s, int64_t i, uint64_t index)
+{
+	int count = s->microbatch.target_count;
+	float *row = s->targets + i * count;
+
+	if (loader->dataset->info.targets)
+		return ls_dataset_read_targets(loader->dataset, index, row);
+	memset(row, 0, (size_t)count * sizeof(*row));
+	row[s->labels[i]] = 1;
+	return LS_OK;
+}
+
 static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin, step_memory *memory)
 {
 	size_t values = ls_dataset_values(&loader->dataset->info);
@@ -176,9 +191,13 @@ static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin, ste
 								    s->microbatch.epoch, &s->labels[i])
 					  : ls_dataset_read(loader->dataset, index, s->images + (size_t)i * values,
 							    &s->labels[i]));
+		if (s->targets)
+			LS_TRY(targets_read(loader, s, i, index));
 		if (loader->options.transforms && s->microbatch.images)
-			ls_transforms_apply(loader->options.transforms, s->microbatch.epoch, index,
-					    s->images + (size_t)i * values);
+			LS_TRY(ls_transforms_apply(loader->options.transforms, loader->dataset, s->microbatch.epoch,
+						   index, s->images + (size_t)i * values,
+						   s->targets ? s->targets + i * s->microbatch.target_count : NULL,
+						   s->scratch));
 	}
 	return LS_OK;
 }
@@ -307,6 +326,10 @@ static ls_status options_check(const ls_dataset *dataset, const ls_loader_option
 	if (options->ahead < 0 || options->ahead > 4096 || options->threads < 0 || options->threads > THREADS_MAX)
 		return ls_fail(LS_EINVALID, "loader: %d micro-batches ahead with %d threads; at most 4096 and %d",
 			       options->ahead, options->threads, THREADS_MAX);
+	if (options->transforms && ls_transforms_mix(options->transforms) && !options->one_hot &&
+	    !dataset->info.targets)
+		return ls_fail(LS_EINVALID, "loader: samples of '%s' are mixed, and their targets are not floats",
+			       dataset->info.name);
 	uint64_t steps = ls_loader_steps(samples, options->global_batch);
 	if (options->start_step > steps)
 		return ls_fail(LS_EINVALID, "cannot start at step %llu: an epoch of '%s' has %llu steps",
@@ -333,22 +356,32 @@ static void loader_plan(ls_loader *loader)
 		loader->total = 0;
 }
 
-/* The parts of a slot's memory: images or text, labels, indices. */
-typedef struct slot_bytes {
-	size_t content, labels, indices;
-} slot_bytes;
-
-static slot_bytes slot_bytes_of(const ls_dataset_info *info, int64_t most)
+/* Float targets per sample: the dataset's, or made of its labels. */
+static int targets_of(const ls_dataset_info *info, const ls_loader_options *options)
 {
-	size_t images = ls_round_up64((size_t)most * ls_dataset_values(info) * sizeof(float));
-	return (slot_bytes){ .content = info->tokens_max ? ls_microbatch_text_bytes(info, most) : images,
-			     .labels = ls_round_up64((size_t)most * sizeof(int32_t)),
-			     .indices = ls_round_up64((size_t)most * sizeof(uint64_t)) };
+	return info->targets ? info->targets : options->one_hot ? info->classes : 0;
 }
 
-static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char *base)
+/* The parts of a slot's memory: images or text, labels, targets, indices, what transforms work in. */
+typedef struct slot_bytes {
+	size_t content, labels, targets, indices, scratch;
+} slot_bytes;
+
+static slot_bytes slot_bytes_of(const ls_dataset_info *info, const ls_loader_options *options, int64_t most)
 {
-	slot_bytes bytes = slot_bytes_of(info, most);
+	size_t images = ls_round_up64((size_t)most * ls_dataset_values(info) * sizeof(float));
+	size_t scratch = options->transforms ? ls_transforms_scratch(options->transforms) : 0;
+	return (slot_bytes){ .content = info->tokens_max ? ls_microbatch_text_bytes(info, most) : images,
+			     .labels = ls_round_up64((size_t)most * sizeof(int32_t)),
+			     .targets = ls_round_up64((size_t)most * (size_t)targets_of(info, options) * sizeof(float)),
+			     .indices = ls_round_up64((size_t)most * sizeof(uint64_t)),
+			     .scratch = ls_round_up64(scratch * sizeof(float)) };
+}
+
+static void slot_place(slot *s, const ls_loader *loader, int64_t most, char *base)
+{
+	const ls_dataset_info *info = &loader->dataset->info;
+	slot_bytes bytes = slot_bytes_of(info, &loader->options, most);
 	if (info->tokens_max) {
 		ls_microbatch_text_place(&s->text, info, most, base);
 		s->microbatch.text = &s->text.packed;
@@ -357,8 +390,12 @@ static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char 
 		s->microbatch.images = s->images;
 	}
 	s->labels = (int32_t *)(base + bytes.content);
-	s->samples = (uint64_t *)(base + bytes.content + bytes.labels);
+	s->targets = bytes.targets ? (float *)(base + bytes.content + bytes.labels) : NULL;
+	s->samples = (uint64_t *)(base + bytes.content + bytes.labels + bytes.targets);
+	s->scratch = (float *)(base + bytes.content + bytes.labels + bytes.targets + bytes.indices);
 	s->microbatch.labels = s->labels;
+	s->microbatch.targets = s->targets;
+	s->microbatch.target_count = targets_of(info, &loader->options);
 	s->microbatch.samples = s->samples;
 }
 
@@ -376,23 +413,24 @@ static uint64_t slots_of(const ls_loader_options *options)
 	return (uint64_t)(options->ahead ? options->ahead : AHEAD_DEFAULT) + 1;
 }
 
-static size_t stride_of(const ls_dataset_info *info, int64_t most)
+static size_t stride_of(const ls_dataset_info *info, const ls_loader_options *options, int64_t most)
 {
-	slot_bytes bytes = slot_bytes_of(info, most);
-	return bytes.content + bytes.labels + bytes.indices;
+	slot_bytes bytes = slot_bytes_of(info, options, most);
+	return bytes.content + bytes.labels + bytes.targets + bytes.indices + bytes.scratch;
 }
 
 size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t microbatches)
 {
 	uint64_t slots = slots_of(options), most = largest_microbatch(dataset, options);
-	return (size_t)(microbatches < slots ? microbatches : slots) * stride_of(&dataset->info, (int64_t)most);
+	return (size_t)(microbatches < slots ? microbatches : slots) *
+	       stride_of(&dataset->info, options, (int64_t)most);
 }
 
 static ls_status loader_allocate(ls_loader *loader)
 {
 	const ls_dataset_info *info = &loader->dataset->info;
 	uint64_t most = largest_microbatch(loader->dataset, &loader->options);
-	size_t values = ls_dataset_values(info);
+	size_t values = ls_dataset_values(info) + (size_t)targets_of(info, &loader->options);
 	loader->slot_count = slots_of(&loader->options);
 	if (most > SIZE_MAX / 2 / loader->slot_count / (values * sizeof(float) + 64))
 		return ls_fail(LS_EMEMORY, "micro-batches of %llu samples of '%s' do not fit any memory",
@@ -401,14 +439,14 @@ static ls_status loader_allocate(ls_loader *loader)
 		return ls_fail(LS_EINVALID,
 			       "micro-batches of %llu samples of '%s', of up to %d tokens each, are too large",
 			       (unsigned long long)most, info->name, info->tokens_max);
-	size_t stride = stride_of(info, (int64_t)most);
+	size_t stride = stride_of(info, &loader->options, (int64_t)most);
 	loader->store_bytes = stride * loader->slot_count;
 	loader->slots = calloc(loader->slot_count, sizeof(*loader->slots));
 	if (!loader->slots)
 		return ls_fail(LS_EMEMORY, "no memory for the loader");
 	LS_TRY(ls_buffer_new(&loader->store, loader->store_bytes, "loader's micro-batches"));
 	for (uint64_t i = 0; i < loader->slot_count; i++)
-		slot_place(&loader->slots[i], info, (int64_t)most, (char *)loader->store + i * stride);
+		slot_place(&loader->slots[i], loader, (int64_t)most, (char *)loader->store + i * stride);
 	return LS_OK;
 }
 

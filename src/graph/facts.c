@@ -171,6 +171,24 @@ int ls_graph_classes(const ls_graph *graph)
 	return channels;
 }
 
+int ls_graph_classifies(const ls_graph *graph)
+{
+	for (int i = 0; i < graph->loss_count; i++)
+		if (graph->losses[i].inputs[0] == graph->logits && graph->losses[i].type == &ls_op_cross_entropy)
+			return 1;
+	return 0;
+}
+
+ls_task ls_graph_task(const ls_graph *graph)
+{
+	if (ls_graph_classifies(graph))
+		return LS_TASK_CLASSIFICATION;
+	for (int i = 0; i < graph->loss_count; i++)
+		if (graph->losses[i].inputs[0] == graph->logits && graph->losses[i].type == &ls_op_binary_cross_entropy)
+			return LS_TASK_MULTI_LABEL;
+	return LS_TASK_REGRESSION;
+}
+
 const char *ls_graph_head(const ls_graph *graph)
 {
 	int producer = ls_graph_producer(graph, graph->logits);

@@ -2,6 +2,7 @@
  * graph.c - a graph from its input to its loss: the public builders, and the end of building.
  */
 #include "graph/graph.h"
+#include "graph/task.h"
 
 #include <stdlib.h>
 
@@ -249,12 +250,27 @@ ls_status ls_graph_check(const ls_graph *graph)
 	return graph->status == LS_OK ? LS_OK : ls_fail(graph->status, "%s", graph->message);
 }
 
+void ls_graph_set_task(ls_graph *graph, ls_task task)
+{
+	graph->task = task;
+}
+
+static void add_usual_loss(ls_graph *graph, ls_value output)
+{
+	if (graph->task == LS_TASK_REGRESSION)
+		ls_mean_squared_error(graph, output);
+	else if (graph->task == LS_TASK_MULTI_LABEL)
+		ls_binary_cross_entropy(graph, output);
+	else
+		ls_cross_entropy(graph, output, (ls_cross_entropy_options){ 0 });
+}
+
 ls_status ls_graph_finish(ls_graph *graph, ls_value output)
 {
 	if (ls_graph_usable(graph, output))
 		LS_TRY(check_output(graph, output));
 	if (graph->status == LS_OK && graph->loss_count == 0)
-		ls_cross_entropy(graph, output, (ls_cross_entropy_options){ 0 });
+		add_usual_loss(graph, output);
 	LS_TRY(ls_graph_check(graph));
 	LS_TRY(check_losses(graph));
 	LS_TRY(drop_unread(graph));

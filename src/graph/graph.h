@@ -8,6 +8,7 @@
 #ifndef LS_GRAPH_GRAPH_H
 #define LS_GRAPH_GRAPH_H
 
+#include <lockstep/data.h>
 #include <lockstep/graph.h>
 
 #include "ops/op.h"
@@ -32,6 +33,9 @@ struct ls_graph {
 	int predicts_next;          /* a language model: the logits are those of positions to be predicted */
 	int coupled;                /* some node mixes samples (batch statistics): a micro-batch must run as a whole */
 	int streams;                /* of random numbers, handed out to nodes */
+	ls_task task;               /* decides the loss of a graph that has none when it is finished */
+	int is_bf16;                /* products in bf16: precision.c */
+	int conv_algorithm;         /* of convolutions, an ls_conv_algorithm: conv_algorithm.c */
 };
 
 /*
@@ -85,8 +89,22 @@ void ls_graph_fuse(ls_graph *graph);
  */
 ls_status ls_graph_freeze(ls_graph *graph, const char *patterns);
 
-/* label_smoothing.c: targets (1 - smoothing) onehot(label) + smoothing / classes, in every cross-entropy of whole samples. */
-ls_status ls_graph_smooth_labels(ls_graph *graph, double smoothing);
+/*
+ * precision.c: compute the products of convolutions and linear layers in bf16, forward and backward, or all in fp32. `auto`
+ * is resolved to one of the two: bf16 where the processor has instructions for it.
+ */
+ls_status ls_graph_set_precision(ls_graph *graph, const char *precision);
+
+/* The names of precisions, and what they are. NULL past the end. */
+const char *ls_precision_name_at(size_t i);
+const char *ls_precision_summary_at(size_t i);
+
+/* conv_algorithm.c: compute convolutions by this algorithm: "auto", which a new graph has, "direct" or "winograd". */
+ls_status ls_graph_set_conv(ls_graph *graph, const char *algorithm);
+
+/* The names of algorithms, in the order of ls_conv_algorithm, and what they are. NULL past the end. */
+const char *ls_conv_algorithm_name_at(size_t i);
+const char *ls_conv_algorithm_summary_at(size_t i);
 
 /* Mark the values that depend on a parameter that is trained. */
 void ls_graph_mark_gradients(ls_graph *graph);
@@ -103,6 +121,18 @@ int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
 
 /* Multiply-adds per sample in training: forward, weight gradient, and data gradient unless the input is the image. */
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding);
+
+/* A loss of what it predicts is cross-entropy. */
+int ls_graph_classifies(const ls_graph *graph);
+
+/* What float targets are for it, by the losses of what it predicts. */
+ls_task ls_graph_task(const ls_graph *graph);
+
+/* Channels of what it predicts. */
+static inline int ls_graph_outputs(const ls_graph *graph)
+{
+	return graph->values[graph->logits].channels;
+}
 
 /* How many labels the graph can tell apart: a channel for each, or what its losses make of a single channel. */
 int ls_graph_classes(const ls_graph *graph);

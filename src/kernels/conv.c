@@ -11,7 +11,7 @@
 #define MAP_POSITIONS 16
 #define MAP_ROWS 1024 /* of all positions together: their tiles stay in the second-level cache */
 
-static ls_conv_tile tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
+ls_conv_tile ls_conv_tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
 {
 	int64_t blocks = (n + walk->block - 1) / walk->block;
 	int64_t runs = (walk->w + walk->run - 1) / walk->run;
@@ -27,7 +27,7 @@ static ls_conv_tile tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
 
 int64_t ls_conv_tile_rows(const ls_conv_plan *plan, int64_t index)
 {
-	ls_conv_tile t = tile_at(&plan->forward, plan->n, index);
+	ls_conv_tile t = ls_conv_tile_at(&plan->forward, plan->n, index);
 	return (t.x1 - t.x0) * t.count;
 }
 
@@ -154,9 +154,12 @@ static void walk_map(const walk_job *job, int64_t block)
 			memset(job->out + (block * w->h * w->w + p) * tile, 0, sizeof(float) * (size_t)tile);
 }
 
-static void finish_tile(const ls_conv_walk *w, const ls_conv_epilogue *e, const ls_simd *simd, int64_t block,
-			int64_t index, int64_t rows, float *out)
+void ls_conv_finish_tile(const ls_conv_plan *plan, const ls_conv_epilogue *e, int64_t block, int64_t index,
+			 int64_t rows, float *out)
 {
+	const ls_conv_walk *w = &plan->forward;
+	const ls_simd *simd = ls_simd_get();
+
 	if (e->bias || e->relu)
 		simd->bias_act(out, rows, w->panel, e->bias ? e->bias + block * w->panel : NULL, e->relu);
 	if (e->mean) {
@@ -170,14 +173,13 @@ void ls_conv_forward(const ls_conv_plan *plan, const float *x, const float *weig
 {
 	const ls_conv_walk *w = &plan->forward;
 	walk_job job = { .plan = plan, .walk = w, .source = x, .weights = weights, .out = y };
-	const ls_simd *simd = ls_simd_get();
 	int64_t units = w->tiles * w->blocks, unit;
 
 	while ((unit = ls_team_next(member, units)) >= 0) {
 		int64_t block = unit / w->tiles, index = unit % w->tiles;
-		ls_conv_tile t = tile_at(w, plan->n, index);
+		ls_conv_tile t = ls_conv_tile_at(w, plan->n, index);
 		float *out = walk_tile(&job, block, &t);
-		finish_tile(w, epilogue, simd, block, index, (t.x1 - t.x0) * t.count, out);
+		ls_conv_finish_tile(plan, epilogue, block, index, (t.x1 - t.x0) * t.count, out);
 	}
 }
 
@@ -228,7 +230,7 @@ void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const floa
 	turn_weights(plan, weights, scratch, member);
 	job.weights = scratch;
 	while ((unit = ls_team_next(member, units)) >= 0) {
-		ls_conv_tile t = tile_at(w, plan->n, unit % w->tiles);
+		ls_conv_tile t = ls_conv_tile_at(w, plan->n, unit % w->tiles);
 		walk_tile(&job, unit / w->tiles, &t);
 	}
 }

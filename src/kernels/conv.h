@@ -31,6 +31,16 @@ typedef struct ls_conv_geometry {
 	int gathered;
 } ls_conv_geometry;
 
+/* How a layer is computed; the sums differ, and with them the bits. */
+typedef enum ls_conv_algorithm {
+	LS_CONV_AUTO,    /* Winograd's, for shapes where that is faster */
+	LS_CONV_DIRECT,  /* tap by tap */
+	LS_CONV_WINOGRAD /* Winograd's, for every shape it can compute */
+} ls_conv_algorithm;
+
+/* Whether a layer is computed by Winograd's algorithm (winograd.h): by its shape, never by the machine or micro-batch. */
+int ls_conv_is_winograd(const ls_conv_geometry *geometry, ls_conv_algorithm algorithm);
+
 /* Reachable taps, which fall inside the image at some position, first: slot[tap] in order of tap among them, then among
  * the unreachable. Returns the number of reachable ones. */
 int ls_conv_slots(const ls_conv_geometry *geometry, int16_t *slot);
@@ -66,11 +76,12 @@ typedef struct ls_conv_plan {
 	int wgrad_run;
 	int wgrad_parts, wgrad_depth; /* a block's rows are cut into parts of wgrad_depth, the last one shorter */
 	ls_gemm (*wgrad[2])[2]; /* [whole part, last part] by [positions - 1] or [whole block, rest]; accumulate */
+	const struct ls_winograd_plan *winograd; /* NULL: computed directly */
 } ls_conv_plan;
 
 /* `threads` only decides how finely weight gradients are cut, never what they are. */
-ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry, int64_t n,
-			    const ls_weight_layout *weights, int threads);
+ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry,
+			    ls_conv_algorithm algorithm, int64_t n, const ls_weight_layout *weights, int threads);
 
 /* Work fused into the walk, done on a finished tile while it is in cache. */
 typedef struct ls_conv_epilogue {
@@ -97,7 +108,7 @@ void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const fl
 
 /* Tiles a destination block of the forward walk has at most, in any plan for micro-batches of up to n samples: known
  * before a plan is made, so that memory for moments can be. */
-int64_t ls_conv_tiles_most(const ls_conv_geometry *geometry, int64_t n);
+int64_t ls_conv_tiles_most(const ls_conv_geometry *geometry, ls_conv_algorithm algorithm, int64_t n);
 
 /* Rows of tile t of a destination block: the count behind its moments. */
 int64_t ls_conv_tile_rows(const ls_conv_plan *plan, int64_t tile);

@@ -39,11 +39,15 @@ static void gather_patch_grey(const ls_conv_geometry *g, const float *image, int
 void ls_conv_gather(const ls_conv_geometry *g, int64_t n, const float *images, float *patches, ls_member member)
 {
 	int64_t image = (int64_t)g->in_c * g->in_h * g->in_w, row = ls_conv_patch_floats(g), unit;
+	int depth = g->in_c * g->kernel_h * g->kernel_w;
 
 	while ((unit = ls_team_next(member, (int64_t)g->out_h * g->out_w)) >= 0) {
 		int oy = (int)(unit / g->out_w), ox = (int)(unit % g->out_w);
 		float *patch = patches + unit * n * row;
-		for (int64_t i = 0; i < n; i++, patch += row)
+		for (int64_t i = 0; i < n; i++, patch += row) {
 			(g->in_c == 1 ? gather_patch_grey : gather_patch)(g, images + i * image, oy, ox, patch);
+			if (depth < row)
+				patch[depth] = 0; /* the other one of a pair in bf16 */
+		}
 	}
 }

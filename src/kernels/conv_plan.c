@@ -1,7 +1,7 @@
 /*
  * conv_plan.c - decide, once, how a convolution walks: maps, tiles, products.
  */
-#include "kernels/conv.h"
+#include "kernels/winograd_walk.h"
 
 #include <assert.h>
 
@@ -143,10 +143,14 @@ static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_ge
 	return make_products(&walk->products, arena, shape, n, walk->run, walk->block);
 }
 
-/* One position per tile is the finest cut of the map; make_walk() cuts samples only above LONG_MICROBATCH. */
-int64_t ls_conv_tiles_most(const ls_conv_geometry *g, int64_t n)
+/* One position per tile is the finest cut of the map; make_walk() cuts samples only above LONG_MICROBATCH, Winograd's above
+ * the rows of a product. */
+int64_t ls_conv_tiles_most(const ls_conv_geometry *g, ls_conv_algorithm algorithm, int64_t n)
 {
 	int64_t blocks = n <= LONG_MICROBATCH ? 1 : (n + TILE_ROWS - 1) / TILE_ROWS;
+
+	if (ls_conv_is_winograd(g, algorithm))
+		blocks = (n + LS_WINOGRAD_ROWS - 1) / LS_WINOGRAD_ROWS;
 	return (int64_t)g->out_h * g->out_w * blocks;
 }
 
@@ -164,7 +168,7 @@ static ls_status make_forward(ls_conv_plan *plan, ls_arena *arena)
 	f->map_y = make_map(arena, g, forward_source, g->out_h, g->kernel_h, g->in_h);
 	f->map_x = make_map(arena, g, forward_source, g->out_w, g->kernel_w, g->in_w);
 	LS_TRY(make_walk(f, arena, g, plan->n));
-	assert(f->tiles <= ls_conv_tiles_most(g, plan->n));
+	assert(f->tiles <= ls_conv_tiles_most(g, LS_CONV_DIRECT, plan->n));
 	return LS_OK;
 }
 
@@ -242,8 +246,8 @@ static ls_conv_geometry as_run(const ls_conv_geometry *g)
 	return run;
 }
 
-ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry, int64_t n,
-			    const ls_weight_layout *weights, int threads)
+ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry,
+			    ls_conv_algorithm algorithm, int64_t n, const ls_weight_layout *weights, int threads)
 {
 	ls_conv_plan plan = { .geometry = as_run(geometry), .n = n };
 	ls_conv_walk *f = &plan.forward;
@@ -256,6 +260,11 @@ ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_ge
 	f->source_panel = weights->in_panel;
 	f->source_blocks = geometry->gathered ? 1 : (weights->in + weights->in_panel - 1) / weights->in_panel;
 	f->source_stride = geometry->gathered ? ls_conv_patch_floats(geometry) : weights->in_panel;
+	if (ls_conv_is_winograd(geometry, algorithm)) {
+		LS_TRY(ls_winograd_plan_make(&plan, arena));
+		*out = plan;
+		return LS_OK;
+	}
 	LS_TRY(make_forward(&plan, arena));
 	if (!geometry->gathered)
 		LS_TRY(make_backward(&plan, arena));

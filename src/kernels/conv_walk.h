@@ -22,6 +22,18 @@ typedef struct ls_conv_tile {
 	int64_t first, count;
 } ls_conv_tile;
 
+/* Tile `index` of a destination block. */
+ls_conv_tile ls_conv_tile_at(const ls_conv_walk *walk, int64_t n, int64_t index);
+
+/* Bias, relu and moments of tile `index` of an output block, whose rows are at `out`. */
+void ls_conv_finish_tile(const ls_conv_plan *plan, const ls_conv_epilogue *epilogue, int64_t block, int64_t index,
+			 int64_t rows, float *out);
+
+/* Weight gradients: taps of a unit of work, where there are `units` without cutting taps. Enough units to keep every thread
+ * busy to the end, but no more than needed: a group shares its operands. */
+enum { LS_CONV_TAPS_TOGETHER = 64 };
+int ls_conv_tap_group(const ls_conv_plan *plan, int64_t units, int threads);
+
 /* The product for `positions` neighbours, or for a whole or partial block of samples. */
 static inline const ls_gemm *ls_conv_product(ls_gemm (*products)[2], int run, int64_t block, int positions,
 					     int64_t count, int accumulate)

@@ -7,8 +7,6 @@
  */
 #include "kernels/conv_walk.h"
 
-#define TAP_GROUP_MAX 64
-
 typedef struct wgrad_unit {
 	const ls_conv_plan *plan;
 	const float *x, *dy;
@@ -16,7 +14,7 @@ typedef struct wgrad_unit {
 	int64_t block, source; /* out block, in block */
 	int first, last;       /* taps */
 	int part;
-	int started[TAP_GROUP_MAX]; /* by tap: products add from now on */
+	int started[LS_CONV_TAPS_TOGETHER]; /* by tap: products add from now on */
 } wgrad_unit;
 
 /* Tap `tap` at output positions [a, b) of row y: one product for each block of samples. */
@@ -56,12 +54,11 @@ static void wgrad_row(wgrad_unit *u, int y)
 	}
 }
 
-/* Enough units to keep every thread busy to the end, but no more than needed: a group shares its operands. */
-static int tap_group(const ls_conv_plan *plan, int64_t units, int threads)
+int ls_conv_tap_group(const ls_conv_plan *plan, int64_t units, int threads)
 {
 	int64_t groups = threads == 1 ? 1 : (6 * threads + units - 1) / units;
 	int64_t size = (plan->kernel_taps + groups - 1) / groups;
-	return ls_min_int((int)size, TAP_GROUP_MAX);
+	return ls_min_int((int)size, LS_CONV_TAPS_TOGETHER);
 }
 
 void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate,
@@ -70,7 +67,7 @@ void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const fl
 	const ls_conv_walk *f = &plan->forward;
 	wgrad_unit u = { .plan = plan, .x = x, .dy = dy, .dweights = dweights };
 	int64_t parts = plan->wgrad_parts, pairs = (int64_t)f->blocks * f->source_blocks;
-	int group = tap_group(plan, pairs * parts, member.size);
+	int group = ls_conv_tap_group(plan, pairs * parts, member.size);
 	int64_t groups = (plan->kernel_taps + group - 1) / group, unit;
 
 	while ((unit = ls_team_next(member, pairs * groups * parts)) >= 0) {

@@ -31,7 +31,7 @@ static const char *backend_at(size_t i)
 static int xsmm_usable(void)
 {
 #ifdef LS_HAVE_XSMM
-	return ls_isa_get() >= LS_ISA_AVX2;
+	return ls_isa_get() == LS_ISA_AVX2 || ls_isa_get() == LS_ISA_AVX512;
 #else
 	return 0;
 #endif

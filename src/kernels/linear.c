@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "kernels/linear_parts.h"
 #include "kernels/simd.h"
 
 enum {
@@ -112,13 +113,12 @@ static int64_t group_of(int64_t blocks, int64_t others, ls_member member)
 	return group;
 }
 
-static int outputs_of(const ls_linear_plan *p, int64_t ob)
+int ls_linear_outputs_of(const ls_linear_plan *p, int64_t ob)
 {
 	return p->tied && ob == p->out_blocks - 1 ? p->last_out : p->out_panel;
 }
 
-/* Where block (ob, ib) begins. */
-static int64_t block_place(const ls_linear_plan *p, int64_t ob, int64_t ib)
+int64_t ls_linear_block_place(const ls_linear_plan *p, int64_t ob, int64_t ib)
 {
 	if (p->tied)
 		return ob * p->out_panel * p->in_blocks * p->in_panel + ib * p->in_panel;
@@ -138,8 +138,8 @@ static void turn(const float *in, int rows, int cols, int ld, float *out, int ou
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-static void finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int64_t ob, int64_t count, float *tile,
-		   float *y)
+void ls_linear_finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int64_t ob, int64_t count, float *tile,
+		      float *y)
 {
 	const ls_simd *simd = ls_simd_get();
 	if (e->bias || e->relu)
@@ -166,13 +166,13 @@ static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, i
 		for (int64_t o = ob; o < last; o++) {
 			int64_t turn_of = o + 1 < last ? o + 1 : ob, next = o + 1 < last ? ib : ib + 1;
 			if (next < p->in_blocks)
-				fetch(weights + block_place(p, turn_of, next), block_floats(p));
+				fetch(weights + ls_linear_block_place(p, turn_of, next), block_floats(p));
 			run_rows(p->forward, count, ib > 0, x + (ib * rows + first) * p->in_panel,
-				 weights + block_place(p, o, ib), into + (o * rows + first) * p->out_panel);
+				 weights + ls_linear_block_place(p, o, ib), into + (o * rows + first) * p->out_panel);
 		}
 	for (int64_t o = ob; o < last; o++) {
 		int64_t place = (o * rows + first) * p->out_panel;
-		finish(p, e, o, count, into + place, y + place);
+		ls_linear_finish(p, e, o, count, into + place, y + place);
 	}
 }
 
@@ -184,11 +184,11 @@ static void forward_tied(const ls_linear_plan *p, int64_t rows, int64_t ob, cons
 	float *tile = e->before ? e->before + place : y + place;
 
 	for (int64_t ib = 0; ib < p->in_blocks; ib++) {
-		turn(weights + block_place(p, ob, ib), outputs_of(p, ob), p->in_panel, p->in_blocks * p->in_panel,
-		     spare, p->out_panel);
+		turn(weights + ls_linear_block_place(p, ob, ib), ls_linear_outputs_of(p, ob), p->in_panel,
+		     p->in_blocks * p->in_panel, spare, p->out_panel);
 		run_rows(p->forward, rows, ib > 0, x + ib * rows * p->in_panel, spare, tile);
 	}
-	finish(p, e, ob, rows, tile, y + place);
+	ls_linear_finish(p, e, ob, rows, tile, y + place);
 }
 
 void ls_linear_forward(const ls_linear_plan *p, int64_t rows, const float *x, const float *weights,
@@ -215,7 +215,7 @@ void ls_linear_forward(const ls_linear_plan *p, int64_t rows, const float *x, co
 static void backward_block(const ls_linear_plan *p, int64_t rows, int64_t first, int64_t count, int64_t ob, int64_t ib,
 			   const float *dy, const float *weights, int adds, float *dx, float *spare)
 {
-	const float *w = weights + block_place(p, ob, ib);
+	const float *w = weights + ls_linear_block_place(p, ob, ib);
 	int last = p->tied && ob == p->out_blocks - 1;
 
 	if (!p->tied) {
@@ -259,7 +259,7 @@ static void weights_block(const ls_linear_plan *p, int64_t rows, int64_t ob, int
 			  const float *dy, int accumulate, float *dweights)
 {
 	const float *in = x + ib * rows * p->in_panel, *out = dy + ob * rows * p->out_panel;
-	float *dw = dweights + block_place(p, ob, ib);
+	float *dw = dweights + ls_linear_block_place(p, ob, ib);
 
 	if (!p->tied)
 		run_weights(p->weights, rows, accumulate, in, out, dw);
@@ -267,9 +267,10 @@ static void weights_block(const ls_linear_plan *p, int64_t rows, int64_t ob, int
 		run_weights(ob == p->out_blocks - 1 ? p->last_weights : p->weights, rows, accumulate, out, in, dw);
 }
 
-static void zero_weights(const ls_linear_plan *p, int accumulate, float *dweights, ls_member member)
+void ls_linear_zero_weights(const ls_linear_plan *p, int accumulate, float *dweights, ls_member member)
 {
-	int64_t outputs = (int64_t)(p->out_blocks - 1) * p->out_panel + outputs_of(p, p->out_blocks - 1), begin, end;
+	int64_t outputs = (int64_t)(p->out_blocks - 1) * p->out_panel + ls_linear_outputs_of(p, p->out_blocks - 1),
+		begin, end;
 
 	ls_team_range(member, outputs * p->in_blocks * p->in_panel, &begin, &end);
 	if (!accumulate)
@@ -282,7 +283,7 @@ void ls_linear_backward_weights(const ls_linear_plan *p, int64_t rows, const flo
 	int64_t unit;
 
 	if (rows == 0) { /* nothing was asked for: the sum over no rows */
-		zero_weights(p, accumulate, dweights, member);
+		ls_linear_zero_weights(p, accumulate, dweights, member);
 		return;
 	}
 	int64_t group = group_of(p->out_blocks, p->in_blocks, member), groups = (p->out_blocks + group - 1) / group;

@@ -49,6 +49,38 @@ typedef struct ls_keep_draw {
 	float probability;
 } ls_keep_draw;
 
+/*
+ * Product of bf16 pairs, y (rows, cols) (+)= sum over parts and pairs of x(i, k) . w[k][j], in this order; the arithmetic is
+ * that of kernels/simd/bf16.h. x(i, k) is x[i*ldx + k], or x[k*ldx + i] where transposed. Strides count words. cols is a
+ * multiple of 16. A sum stays in registers over all parts.
+ */
+typedef struct ls_bf16_shape {
+	int rows, pairs, cols;
+	int64_t ldx, ldw, ldy;
+	int transposed, accumulate;
+} ls_bf16_shape;
+
+typedef struct ls_bf16_part {
+	const uint32_t *x, *w;
+} ls_bf16_part;
+
+typedef struct ls_bf16_kernels {
+	void (*gemm)(const ls_bf16_shape *shape, const ls_bf16_part *parts, int count, float *y);
+	/* Round to bf16, in pairs of neighbours; count is a multiple of 16. */
+	void (*rows)(const float *x, int64_t count, uint32_t *out);
+	/* The same in pairs of rows, out (half of the rows, cols); an odd last row is paired with zeros. cols is a multiple
+	 * of 16. */
+	void (*pairs)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out);
+} ls_bf16_kernels;
+
+/* What becomes of a column of Winograd's outputs. */
+typedef enum ls_winograd_put {
+	LS_WINOGRAD_SKIP,
+	LS_WINOGRAD_SET,
+	LS_WINOGRAD_ADD,
+	LS_WINOGRAD_SUBTRACT
+} ls_winograd_put;
+
 typedef struct ls_simd {
 	/* Portable product; same meaning as ls_gemm. */
 	void (*gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
@@ -133,13 +165,33 @@ typedef struct ls_simd {
 	void (*softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,
 			     int64_t begin, int64_t end, float scale, float *loss, uint8_t *correct, float *dlogits);
 
-	/* out (cols, rows) = in (rows, cols)^T; both multiples of 16, strides given. */
+	/* out (cols, rows) = in (rows, cols)^T; rows a multiple of 16 and cols of 4, strides given. */
 	void (*transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);
 
+	/*
+	 * Winograd's transforms (kernels/winograd.h), of one column of the 4x4 where it has columns; over `count` floats,
+	 * a multiple of 16. Element i of a column of v, m and w lies `plane` floats behind element i - 1.
+	 */
+	/* Column of V: e[r] = d[r][0] - d[r][1], or their sum with `add`; v = e0 - e2, e1 + e2, e2 - e1, e1 - e3. */
+	void (*winograd_input)(const float *const d[4][2], int add, int64_t count, float *v, int64_t plane);
+	/* z = m0 + m1 + m2 and, with two rows, m1 - m2 - m3: put into y[row][0] and y[row][1]. */
+	void (*winograd_output)(const float *m, int64_t plane, int rows, int64_t count, const ls_winograd_put how[2],
+				float *const y[2][2]);
+	/* Column of A dy A^T. */
+	void (*winograd_gradient)(const float *const dy[2][2], int column, int64_t count, float *w, int64_t plane);
+	/* u = G g G^T; and dg = G^T u G, added to dg with `accumulate`. */
+	void (*winograd_weights)(const float *const g[9], int64_t count, float *const u[16]);
+	void (*winograd_weights_backward)(const float *const u[16], int64_t count, int accumulate, float *const dg[9]);
+
+	ls_bf16_kernels bf16; /* by fp32 instructions */
 } ls_simd;
 
 /* The table of the instruction set in use; and of a given one (tests), NULL when this build lacks it. */
 const ls_simd *ls_simd_get(void);
 const ls_simd *ls_simd_of(int isa);
+
+/* The bf16 kernels in use, and whether they are the processor's own instructions (AVX512-BF16). */
+const ls_bf16_kernels *ls_bf16_get(void);
+int ls_bf16_is_native(void);
 
 #endif

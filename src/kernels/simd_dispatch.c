@@ -17,3 +17,27 @@ const ls_simd *ls_simd_get(void)
 {
 	return tables[ls_isa_get()];
 }
+
+#if defined(__x86_64__)
+extern const ls_bf16_kernels ls_bf16_native;
+
+int ls_bf16_is_native(void)
+{
+	return ls_isa_get() == LS_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
+}
+
+const ls_bf16_kernels *ls_bf16_get(void)
+{
+	return ls_bf16_is_native() ? &ls_bf16_native : &ls_simd_get()->bf16;
+}
+#else
+int ls_bf16_is_native(void)
+{
+	return 0;
+}
+
+const ls_bf16_kernels *ls_bf16_get(void)
+{
+	return &ls_simd_get()->bf16;
+}
+#endif

@@ -41,11 +41,9 @@ ls_status ls_append_commit(ls_append *file)
 	return status;
 }
 
-ls_status ls_append_sync(ls_append *file)
+int ls_append_share(const ls_append *file)
 {
-	if (fsync(fileno(file->stream)) != 0)
-		return ls_fail_errno(LS_EIO, "cannot write %s", file->path);
-	return LS_OK;
+	return fcntl(fileno(file->stream), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
 void ls_append_close(ls_append *file)

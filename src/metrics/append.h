@@ -22,7 +22,7 @@ typedef struct ls_append {
 /* `flags` are open()'s: O_TRUNC or O_EXCL. On failure errno says why, too. */
 ls_status ls_append_open(ls_append *file, const char *path, int flags);
 ls_status ls_append_commit(ls_append *file);
-ls_status ls_append_sync(ls_append *file); /* what is committed is on disk */
-void ls_append_close(ls_append *file);     /* harmless when never opened (zeroed) */
+int ls_append_share(const ls_append *file); /* another descriptor of it, for fsync(); -1: errno says why */
+void ls_append_close(ls_append *file);      /* harmless when never opened (zeroed) */
 
 #endif

@@ -229,9 +229,9 @@ ls_status ls_events_flush(ls_events *events)
 	return ls_append_commit(&events->file);
 }
 
-ls_status ls_events_sync(ls_events *events)
+int ls_events_share(const ls_events *events)
 {
-	return ls_append_sync(&events->file);
+	return ls_append_share(&events->file);
 }
 
 void ls_events_close(ls_events *events)

@@ -19,6 +19,6 @@ void ls_events_close(ls_events *events);
 ls_status ls_events_scalar(ls_events *events, double wall, uint64_t step, const char *kind, const char *name,
 			   double value);
 ls_status ls_events_flush(ls_events *events); /* readers see all scalars so far, or none since the last flush */
-ls_status ls_events_sync(ls_events *events);  /* what was flushed is on disk */
+int ls_events_share(const ls_events *events); /* another descriptor of the file, for fsync(); -1: errno says why */
 
 #endif

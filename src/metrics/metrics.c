@@ -10,6 +10,7 @@
  */
 #include "metrics/metrics.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -212,14 +214,15 @@ ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step
 }
 
 ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint,
-					double seconds)
+					const ls_metric *values, size_t count)
 {
 	if (!metrics)
 		return LS_OK;
 	begin_line(metrics->lines.stream, ls_clock_wall(), kind, step);
 	fprintf(metrics->lines.stream, ", \"fingerprint\": \"%016llx\"", (unsigned long long)fingerprint);
-	if (isfinite(seconds))
-		fprintf(metrics->lines.stream, ", \"seconds\": %.3f", seconds);
+	for (size_t i = 0; i < count; i++)
+		if (isfinite(values[i].value))
+			fprintf(metrics->lines.stream, ", \"%s\": %.3f", values[i].name, values[i].value);
 	fputs("}\n", metrics->lines.stream);
 	return ls_append_commit(&metrics->lines);
 }
@@ -250,19 +253,60 @@ ls_status ls_metrics_restore(ls_metrics *metrics, const char *run, uint64_t step
 	return ls_events_open(&metrics->events, run, step);
 }
 
-/* Records are with the operating system already; this makes them outlast a power cut, like the checkpoint beside them.
- */
-ls_status ls_metrics_flush(ls_metrics *metrics)
+static ls_status keep_lines(ls_metrics *metrics)
 {
 	struct stat facts;
-	if (!metrics)
-		return LS_OK;
 	if (fstat(fileno(metrics->lines.stream), &facts) == 0 && facts.st_nlink == 0) {
 		char path[4096];
 		snprintf(path, sizeof(path), "%s", metrics->lines.path);
 		ls_log_warning("%s was removed during the run: it is written again", path);
-		LS_TRY(restore_lines(&metrics->lines, path));
+		return restore_lines(&metrics->lines, path);
 	}
-	LS_TRY(ls_append_sync(&metrics->lines));
-	return ls_events_sync(metrics->events);
+	return LS_OK;
+}
+
+ls_status ls_metrics_share(ls_metrics *metrics, ls_metrics_files *out)
+{
+	*out = (ls_metrics_files){ .lines = -1, .events = -1 };
+	if (!metrics)
+		return LS_OK;
+	LS_TRY(keep_lines(metrics));
+	snprintf(out->path, sizeof(out->path), "%s", metrics->lines.path);
+	out->lines = ls_append_share(&metrics->lines);
+	out->events = ls_events_share(metrics->events);
+	if (out->lines >= 0 && out->events >= 0)
+		return LS_OK;
+	ls_status status = ls_fail_errno(LS_EIO, "cannot write %s", out->path);
+	ls_metrics_sync(out);
+	return status;
+}
+
+/* 0: on disk, or there is none; closes it. */
+static int sync_file(int *fd)
+{
+	int failed = *fd >= 0 && fsync(*fd) != 0, cause = errno;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	errno = cause;
+	return failed;
+}
+
+ls_status ls_metrics_sync(ls_metrics_files *files)
+{
+	int failed = sync_file(&files->lines), cause = errno;
+	if (sync_file(&files->events) || failed) {
+		errno = failed ? cause : errno;
+		return ls_fail_errno(LS_EIO, "cannot write %s or the events beside it", files->path);
+	}
+	return LS_OK;
+}
+
+/* Records are with the operating system already; this makes them outlast a power cut, like the checkpoint beside them.
+ */
+ls_status ls_metrics_flush(ls_metrics *metrics)
+{
+	ls_metrics_files files;
+	LS_TRY(ls_metrics_share(metrics, &files));
+	return ls_metrics_sync(&files);
 }

@@ -25,10 +25,19 @@ void ls_metrics_close(ls_metrics *metrics);
 ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values,
 			    size_t count);
 /* One line {"kind": "checkpoint", "step": 200, "time": ..., "fingerprint": "0123456789abcdef", "seconds": ...}, without
- * seconds where they are NaN; TensorBoard has no place for it. */
+ * values that are NaN; TensorBoard has no place for it. */
 ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint,
-					double seconds);
+					const ls_metric *values, size_t count);
 ls_status ls_metrics_flush(ls_metrics *metrics);
+
+/* The same in two halves, for a thread that waits for the disk while others record: the files as they are now, with
+ * all records so far, and their way to the disk. The second half is called once; it needs no `metrics`. */
+typedef struct ls_metrics_files {
+	int lines, events; /* descriptors; -1: none */
+	char path[4096];   /* of the lines */
+} ls_metrics_files;
+ls_status ls_metrics_share(ls_metrics *metrics, ls_metrics_files *out);
+ls_status ls_metrics_sync(ls_metrics_files *files);
 
 /* Whether RUN/metrics.jsonl has a line of this kind with values[0], such as {"step", 200}. The other values are read from
  * the first such line; NaN: it has none. */

@@ -1,8 +1,11 @@
 /*
  * table.c - the table of models: a row here, a function in a file of this folder, and its declaration in family.h.
  */
+#include <string.h>
+
 #include "base/names.h"
 #include "base/options.h"
+#include "graph/task.h"
 #include "models/family.h"
 
 static const ls_model_kind kinds[] = {
@@ -60,7 +63,7 @@ const ls_model_row *ls_model_row_of(const char *name)
 /* Zeros in the options stand for MNIST's shape, or for BERT's and GPT-2's. */
 static ls_status take_options(ls_model_options *o, const ls_model_options *options)
 {
-	LS_TRY(LS_OPTIONS_TAKE(o, options, unused, "LS_MODEL_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE(o, options, task, "LS_MODEL_OPTIONS_INIT"));
 	if (!ls_options_are_zero(o->text.reserved, sizeof(o->text.reserved)))
 		return ls_fail(LS_EINVALID, "options.text.reserved must be 0: start from LS_MODEL_OPTIONS_INIT");
 	o->channels = o->channels ? o->channels : 1;
@@ -87,12 +90,21 @@ ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 		return ls_fail(LS_EINVALID,
 			       "options.lora %d: adapters are for gpt models, and have a rank of 1 or more",
 			       o.text.lora);
+	if (!(o.label_smoothing >= 0 && o.label_smoothing < 1))
+		return ls_fail(LS_EINVALID, "options.label_smoothing %g is not in [0, 1)", o.label_smoothing);
 	LS_TRY(ls_graph_new(&graph));
+	ls_graph_set_task(graph, o.task);
 	ls_status status = kind->build(graph, &o);
+	if (status == LS_OK && o.label_smoothing > 0)
+		status = ls_graph_smooth_labels(graph, o.label_smoothing);
 	if (status != LS_OK) {
 		ls_graph_free(graph);
 		if (kind->row.is_text)
 			return ls_fail_context(status, "model %s for samples of %d tokens", o.name, o.text.tokens);
+		if (o.height == 1 && o.width == 1 && strcmp(o.name, "mlp") != 0)
+			return ls_fail_context(status,
+					       "model %s takes images; for rows of %d numbers use options.model mlp",
+					       o.name, o.channels);
 		return ls_fail_context(status, "model %s for %d channels of %dx%d", o.name, o.channels, o.height,
 				       o.width);
 	}

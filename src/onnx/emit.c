@@ -96,19 +96,39 @@ const char *ls_onnx_param(ls_onnx *to, int row)
 	return param->name;
 }
 
-const char *ls_onnx_integers(ls_onnx *to, const int64_t *values, int count)
+/* A list of `count` values, which are copied. */
+static ls_onnx_constant *add_list(ls_onnx *to, const char *what, const void *values, int count, size_t each,
+				  void **copy)
 {
-	int64_t *copy = ls_arena_alloc(&to->arena, sizeof(*copy) * (size_t)count);
-	ls_onnx_constant *c = copy ? add_constant(to) : NULL;
+	*copy = ls_arena_alloc(&to->arena, each * (size_t)count);
+	ls_onnx_constant *c = *copy ? add_constant(to) : NULL;
 
 	to->failed |= !c;
 	if (!c)
-		return "";
-	memcpy(copy, values, sizeof(*copy) * (size_t)count);
-	*c = (ls_onnx_constant){ .integers = copy, .shape = { count }, .rank = 1 };
-	const char *name = ls_onnx_name(to, "shape");
-	to->constants[to->constant_count - 1].name = name;
-	return name;
+		return NULL;
+	memcpy(*copy, values, each * (size_t)count);
+	*c = (ls_onnx_constant){ .name = ls_onnx_name(to, what), .shape = { count }, .rank = 1 };
+	return c;
+}
+
+const char *ls_onnx_integers(ls_onnx *to, const int64_t *values, int count)
+{
+	void *copy = NULL;
+	ls_onnx_constant *c = add_list(to, "shape", values, count, sizeof(*values), &copy);
+
+	if (c)
+		c->integers = copy;
+	return c ? c->name : "";
+}
+
+const char *ls_onnx_floats(ls_onnx *to, const float *values, int count)
+{
+	void *copy = NULL;
+	ls_onnx_constant *c = add_list(to, "numbers", values, count, sizeof(*values), &copy);
+
+	if (c)
+		c->floats = copy;
+	return c ? c->name : "";
 }
 
 const char *ls_onnx_scalar(ls_onnx *to, float value)

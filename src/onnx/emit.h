@@ -21,10 +21,11 @@ typedef struct ls_onnx_value {
 	ls_onnx_form form;
 } ls_onnx_value;
 
-/* A weight, or a small constant of int64. */
+/* A weight, or a small constant of float or int64. */
 typedef struct ls_onnx_constant {
 	const char *name;
-	const ls_param *param; /* NULL: integers */
+	const ls_param *param; /* NULL: one of these */
+	const float *floats;
 	const int64_t *integers;
 	int64_t shape[4];
 	int rank;
@@ -68,8 +69,9 @@ const char *ls_onnx_node(ls_onnx *to, const char *op, const char *const *inputs,
 const char *ls_onnx_unary(ls_onnx *to, const char *op, const char *x);
 const char *ls_onnx_binary(ls_onnx *to, const char *op, const char *a, const char *b);
 
-/* Constants: a parameter of the graph, integers, one float. */
+/* Constants: a parameter of the graph, floats, integers, one float. */
 const char *ls_onnx_param(ls_onnx *to, int row);
+const char *ls_onnx_floats(ls_onnx *to, const float *values, int count);
 const char *ls_onnx_integers(ls_onnx *to, const int64_t *values, int count);
 const char *ls_onnx_scalar(ls_onnx *to, float value);
 

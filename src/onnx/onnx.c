@@ -82,8 +82,17 @@ static void add_inputs(ls_pb *out, const ls_graph *graph)
 		add_value(out, GRAPH_INPUT, "masked_positions", TYPE_INT64, masked, 2);
 }
 
+/* Targets that were standardised for training come back in their units. */
+static const char *rescale(ls_onnx *to, const ls_onnx_options *o, const char *y)
+{
+	int outputs = o->graph->values[o->graph->logits].channels;
+	const char *scaled = ls_onnx_binary(to, "Mul", y, ls_onnx_floats(to, o->scale, outputs));
+
+	return ls_onnx_binary(to, "Add", scaled, ls_onnx_floats(to, o->offset, outputs));
+}
+
 /* A value under a name that readers know. */
-static void add_output(ls_onnx *to, ls_pb *out, int value, const char *name)
+static void add_output(ls_onnx *to, ls_pb *out, const ls_onnx_options *o, int value, const char *name)
 {
 	const ls_tensor *t = &to->graph->values[value];
 	const dimension rows[] = { { 0, "batch" }, { t->channels, NULL } };
@@ -94,6 +103,8 @@ static void add_output(ls_onnx *to, ls_pb *out, int value, const char *name)
 	const char *y = ls_onnx_read_rows(to, value, &form);
 	ls_pb node = { 0 };
 
+	if (o->scale && value == o->graph->logits)
+		y = rescale(to, o, y);
 	ls_pb_text(&node, 1, y);
 	ls_pb_text(&node, 2, name);
 	ls_pb_text(&node, 4, "Identity");
@@ -101,14 +112,14 @@ static void add_output(ls_onnx *to, ls_pb *out, int value, const char *name)
 	add_value(out, GRAPH_OUTPUT, name, TYPE_FLOAT, form == LS_ONNX_ROWS ? rows : seq, form == LS_ONNX_ROWS ? 2 : 3);
 }
 
-static void add_outputs(ls_onnx *to, ls_pb *out)
+static void add_outputs(ls_onnx *to, ls_pb *out, const ls_onnx_options *o)
 {
 	const ls_graph *graph = to->graph;
 
-	add_output(to, out, graph->logits, "logits");
+	add_output(to, out, o, graph->logits, "logits");
 	for (int i = 0; i < graph->loss_count; i++)
 		if (graph->losses[i].inputs[0] != graph->logits)
-			add_output(to, out, graph->losses[i].inputs[0], "token_logits");
+			add_output(to, out, o, graph->losses[i].inputs[0], "token_logits");
 }
 
 /* ---- the graph ----------------------------------------------------------------------------------------------------- */
@@ -142,7 +153,7 @@ static size_t elements(const ls_onnx_constant *c)
 
 static size_t raw_bytes(const ls_onnx_constant *c)
 {
-	return elements(c) * (c->param ? sizeof(float) : sizeof(int64_t));
+	return elements(c) * (c->integers ? sizeof(int64_t) : sizeof(float));
 }
 
 /* A tensor up to its data. */
@@ -150,7 +161,7 @@ static void tensor_head(ls_pb *out, const ls_onnx_constant *c)
 {
 	for (int i = 0; i < c->rank; i++)
 		ls_pb_number(out, TENSOR_DIMS, c->shape[i]);
-	ls_pb_number(out, TENSOR_TYPE, c->param ? TYPE_FLOAT : TYPE_INT64);
+	ls_pb_number(out, TENSOR_TYPE, c->integers ? TYPE_INT64 : TYPE_FLOAT);
 	ls_pb_text(out, TENSOR_NAME, c->name);
 	ls_pb_head(out, TENSOR_RAW, raw_bytes(c));
 }
@@ -191,7 +202,7 @@ static ls_status put_constant(writer *w, const ls_onnx_constant *c)
 	ls_pb_release(&head);
 	LS_TRY(status);
 	if (!c->param)
-		return ls_file_write(&w->draft, c->integers, raw_bytes(c));
+		return ls_file_write(&w->draft, c->integers ? (const void *)c->integers : c->floats, raw_bytes(c));
 	int is_buffer = c->param->role == LS_ROLE_BUFFER;
 	ls_param_export(c->param, LS_STORE_WHOLE, is_buffer ? w->options->buffers : w->options->params, w->logical);
 	return ls_file_write(&w->draft, w->logical, raw_bytes(c));
@@ -240,7 +251,7 @@ static ls_status write_file(const char *path, const ls_onnx_options *options, ls
 
 	ls_pb_text(&graph, GRAPH_NAME, options->name);
 	add_inputs(&graph, options->graph);
-	add_outputs(to, &graph);
+	add_outputs(to, &graph, options);
 	for (size_t i = 0; i < to->constant_count; i++) {
 		bytes += constant_bytes(&to->constants[i]);
 		largest = raw_bytes(&to->constants[i]) > largest ? raw_bytes(&to->constants[i]) : largest;

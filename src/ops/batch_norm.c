@@ -97,7 +97,8 @@ float *ls_batch_norm_moments(const ls_op *norm)
 /* Before the convolution has a plan. */
 static size_t aux_bytes(const ls_op *op, int64_t n)
 {
-	int64_t chunks = op->moments_from ? ls_conv_tiles_most(op->moments_from->node->attributes, n)
+	int64_t chunks = op->moments_from ? ls_conv_tiles_most(op->moments_from->node->attributes,
+							       op->moments_from->conv_algorithm, n)
 					  : ls_chunks(ls_tensor_rows(op->in[0], n));
 	return sizeof(float) * (size_t)((4 + 2 * chunks) * padded_channels(op));
 }

@@ -3,10 +3,12 @@
  *
  *   loss = mean over channels of ln(1 + e^x[c]) - t[c] x[c];  dx[c] = (sigmoid(x[c]) - t[c]) / C        x, t (rows, C)
  *
- * t is 1 in the label's channel and 0 elsewhere; with one channel it is the label, 0 or 1. A row is right when its
- * greatest logit is the label's, with one channel when x > 0 says what the label does.
+ * t is the row's float targets, each from 0 to 1: the row is right when x > 0 says for every channel what t > 0.5 does.
+ * Of a label t is 1 in the label's channel and 0 elsewhere, and a row is right when its greatest logit is the label's;
+ * with one channel t is the label, 0 or 1.
  *
- * A term is softmax cross-entropy of the two logits 0 and x[c]: channels are put through that kernel a few at a time.
+ * A term is softmax cross-entropy of the two logits 0 and x[c], whose label is t rounded: channels are put through that
+ * kernel a few at a time. What rounding left, d = t - label, adds -d x[c] to the term.
  */
 #include "kernels/simd.h"
 #include "ops/shape.h"
@@ -17,20 +19,22 @@ enum { AT_A_TIME = 32, PANEL = 16 };
 static float add_terms(const ls_op *op, const ls_loss_rows *r, int64_t i, int first, int count)
 {
 	const ls_tensor *t = op->in[0];
-	float pair[AT_A_TIME * PANEL] = { 0 }, term[AT_A_TIME], sum = 0;
+	float pair[AT_A_TIME * PANEL] = { 0 }, term[AT_A_TIME], x[AT_A_TIME], left[AT_A_TIME], sum = 0;
+	float scale = r->scale / (float)t->channels;
 	int32_t target[AT_A_TIME];
 	uint8_t right[AT_A_TIME];
 
 	for (int k = 0; k < count; k++) {
-		pair[k * PANEL + 1] = op->x[0][ls_row_at(t, r->count, i, first + k)];
-		target[k] = ls_label_target(t, r->labels[i], first + k) != 0;
+		float wanted = ls_loss_target(t, r, i, first + k);
+		pair[k * PANEL + 1] = x[k] = op->x[0][ls_row_at(t, r->count, i, first + k)];
+		target[k] = wanted > 0.5f;
+		left[k] = wanted - (float)target[k];
 	}
-	ls_simd_get()->softmax_xent(pair, count, PANEL, 2, target, 0, count, r->scale / (float)t->channels, term, right,
-				    pair);
+	ls_simd_get()->softmax_xent(pair, count, PANEL, 2, target, 0, count, scale, term, right, pair);
 	for (int k = 0; k < count; k++) {
-		sum += term[k];
+		sum += term[k] - left[k] * x[k];
 		if (r->dx)
-			r->dx[ls_row_at(t, r->count, i, first + k)] = pair[k * PANEL + 1];
+			r->dx[ls_row_at(t, r->count, i, first + k)] = pair[k * PANEL + 1] - left[k] * scale;
 	}
 	return sum;
 }
@@ -45,20 +49,20 @@ static float row(const ls_op *op, const ls_loss_rows *r, int64_t i)
 	return sum;
 }
 
-static int lone_is_right(float x, int32_t label)
+static int is_right(float x, float target)
 {
-	return (x > 0) == (label != 0);
+	return (x > 0) == (target > 0.5f);
 }
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	ls_channel_loss_forward(op, pass, member, &(ls_channel_loss){ lone_is_right, row });
+	ls_channel_loss_forward(op, pass, member, &(ls_channel_loss){ is_right, row, 1 });
 }
 
 const ls_op_type ls_op_binary_cross_entropy = {
 	.name = "binary_cross_entropy",
-	.formula =
-		"loss = mean over c of ln(1 + e^x[c]) - t[c] x[c], t = onehot(label); one channel: t = label, 0 or 1",
+	.formula = "loss = mean over c of ln(1 + e^x[c]) - t[c] x[c], t = targets, or onehot(label); one channel: t = "
+		   "label, 0 or 1",
 	LS_INPUTS(1, "x"),
 	.is_loss = 1,
 	.lone_labels = 2,
@@ -66,5 +70,6 @@ const ls_op_type ls_op_binary_cross_entropy = {
 	.forward = forward,
 	.cases = { LS_CASE_IMAGES(7, 1, 1),
 		   LS_CASE_IMAGES(1, 1, 1),
+		   LS_CASE_IMAGES(37, 1, 1, .targets = 1),
 		   { .domain = LS_MASKED, .channels = 37, .height = 7, .width = 1 } },
 };

@@ -8,10 +8,13 @@
  *
  * x (C, H, W), y (O, H', W'), w (O, C, kernel_h, kernel_w), b (O). With relu, dy counts where y > 0.
  *
+ * In bf16 (op.h) x, w and dy are rounded to it where they are multiplied; sums, bias and relu are fp32.
+ *
  * A node's attributes are its ls_conv_geometry. aux: patches of a gathered layer (positions, n, patch_floats). scratch:
- * transposed weights, then bias partials.
+ * transposed or transformed weights, or in bf16 rounded operands, then bias partials.
  */
-#include "kernels/conv.h"
+#include "kernels/conv_bf16.h"
+#include "kernels/winograd.h"
 
 #include <string.h>
 
@@ -160,14 +163,21 @@ static int is_gathered(const ls_op *op)
 	return ((const ls_conv_geometry *)op->node->attributes)->gathered;
 }
 
-static size_t turned_floats(const ls_op *op)
+/* Floats of scratch for weights in another form: transposed, rounded, or Winograd's with what its threads need. */
+static size_t turned_floats(const ls_op *op, int64_t n)
 {
-	return is_gathered(op) ? 0 : op->params[LS_WEIGHT]->count;
+	const ls_conv_geometry *g = op->node->attributes;
+
+	if (op->is_bf16)
+		return ls_conv_bf16_scratch_floats(g, n, &op->params[LS_WEIGHT]->layout, op->threads);
+	if (ls_conv_is_winograd(g, op->conv_algorithm))
+		return ls_winograd_scratch_floats(g, op->threads);
+	return g->gathered ? 0 : op->params[LS_WEIGHT]->count;
 }
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	return sizeof(float) * (turned_floats(op) + ls_bias_grad_floats(op, n));
+	return sizeof(float) * (turned_floats(op, n) + ls_bias_grad_floats(op, n));
 }
 
 static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
@@ -176,7 +186,7 @@ static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int c
 	if (!plans)
 		return LS_EMEMORY;
 	for (int i = 0; i < count; i++)
-		LS_TRY(ls_conv_plan_make(&plans[i], arena, op->node->attributes, sizes[i],
+		LS_TRY(ls_conv_plan_make(&plans[i], arena, op->node->attributes, op->conv_algorithm, sizes[i],
 					 &op->params[LS_WEIGHT]->layout, threads));
 	return LS_OK;
 }
@@ -197,7 +207,12 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		epilogue.mean = ls_batch_norm_moments(op->moments_to);
 		epilogue.m2 = epilogue.mean + plan->forward.tiles * plan->forward.blocks * plan->forward.panel;
 	}
-	ls_conv_forward(plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y, member);
+	if (op->is_bf16)
+		ls_conv_bf16_forward(plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y, op->scratch, member);
+	else if (plan->winograd)
+		ls_winograd_forward(plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->scratch, op->y, member);
+	else
+		ls_conv_forward(plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y, member);
 }
 
 /* Unreachable taps, where they are trained anyway (coupled weight decay wants that): their gradient is
@@ -212,10 +227,21 @@ static void zero_unreachable(const ls_op *op, const ls_conv_plan *plan, float *d
 	memset(dweights + reachable + begin, 0, sizeof(float) * (size_t)(end - begin));
 }
 
+static void backward_data(const ls_op *op, const ls_pass *pass, const ls_conv_plan *plan, ls_member member)
+{
+	const float *weights = ls_op_param(op, pass, LS_WEIGHT);
+	if (op->is_bf16)
+		ls_conv_bf16_backward_data(plan, op->dy, weights, op->add_dx[0], op->dx[0], op->scratch, member);
+	else if (plan->winograd)
+		ls_winograd_backward_data(plan, op->dy, weights, op->scratch, op->add_dx[0], op->dx[0], member);
+	else
+		ls_conv_backward_data(plan, op->dy, weights, op->scratch, op->add_dx[0], op->dx[0], member);
+}
+
 static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const ls_conv_plan *plan = (const ls_conv_plan *)op->plan + pass->size;
-	float *turned = op->scratch, *partial = turned + turned_floats(op);
+	float *partial = (float *)op->scratch + turned_floats(op, pass->n);
 	const float *x = is_gathered(op) ? op->aux : op->maker ? op->x_again : op->x[0];
 	float *dweights = ls_op_grad(op, pass, LS_WEIGHT);
 
@@ -228,14 +254,18 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	if (ls_op_grad(op, pass, LS_BIAS))
 		ls_bias_grad(op, pass, partial, member);
 	if (op->dx[0]) {
-		ls_conv_backward_data(plan, op->dy, ls_op_param(op, pass, LS_WEIGHT), turned, op->add_dx[0], op->dx[0],
-				      member);
+		backward_data(op, pass, plan, member);
 		ls_team_barrier(member);
 	}
 	if (!dweights)
 		return;
 	zero_unreachable(op, plan, dweights, member);
-	ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, dweights, member);
+	if (op->is_bf16)
+		ls_conv_bf16_backward_weights(plan, x, op->dy, pass->accumulate, dweights, op->scratch, member);
+	else if (plan->winograd)
+		ls_winograd_backward_weights(plan, x, op->dy, op->scratch, pass->accumulate, dweights, member);
+	else
+		ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, dweights, member);
 }
 
 /* What the two have in common: all but the shape rule. */

@@ -2,11 +2,13 @@
  * cross_entropy.c - the loss of classification: softmax cross-entropy of each row, against the label of its sample or
  * the id that stood at its masked position.
  *
- *   p = softmax(x);  t = (1 - s) onehot(label) + s / classes
- *   loss = -w[label] sum_c t_c ln p_c;  dx = w[label] (p - t)        x, p, t (rows, classes), w (classes)
+ *   p = softmax(x);  t = (1 - s) q + s / classes                      x, p, q, t (rows, classes), w (classes)
+ *   loss = -sum_c w_c t_c ln p_c;  dx = W p - w t,  W = sum_c w_c t_c
  *
- * with s = label_smoothing and w = class_weights, 0 and all 1 by default. The loss of a step is the sum over rows
- * divided by the number of rows, whatever their weights.
+ * with s = label_smoothing and w = class_weights, 0 and all 1 by default; q is onehot(label), or the float targets of the
+ * row, a probability per class. As in PyTorch every class has its own weight, also in what smoothing spreads over them.
+ *
+ * The loss of a step is the sum over rows divided by the number of rows, whatever their weights.
  */
 #include <string.h>
 
@@ -46,7 +48,8 @@ static void plain_rows(const ls_op *op, const ls_pass *pass, int64_t begin, int6
 				    r.correct, r.dx);
 }
 
-/* One row from what plain_rows() gives: loss += s (x[label] - mean of x), dx += s (onehot - 1 / classes). */
+/* Smoothing or weights. One row from what plain_rows() gives: loss += s (x[label] - mean of x), dx += s (onehot - 1 / classes),
+ * or both times the weight of the label. */
 static void weighted_row(const ls_op *op, const ls_pass *pass, int64_t i)
 {
 	const ls_cross_entropy_options *o = op->node->attributes;
@@ -65,13 +68,49 @@ static void weighted_row(const ls_op *op, const ls_pass *pass, int64_t i)
 	}
 }
 
+/* What class c of a row is to be: w_c t_c. */
+static float soft_target(const ls_cross_entropy_options *o, const ls_tensor *t, const ls_loss_rows *r, int64_t i, int c)
+{
+	float target = r->targets ? r->targets[i * t->channels + c] : (float)(c == r->labels[i]);
+	float smooth = (1 - o->label_smoothing) * target + o->label_smoothing / (float)t->channels;
+	return o->class_weights ? o->class_weights[c] * smooth : smooth;
+}
+
+/* With m the greatest logit, -ln p_c = -ln p_m + (x_m - x_c): what the kernel gives for the label m, and no cancellation. */
+static void soft_row(const ls_op *op, const ls_loss_rows *r, int64_t i)
+{
+	const ls_cross_entropy_options *o = op->node->attributes;
+	const ls_tensor *t = op->in[0];
+	const float *x = op->x[0];
+	int32_t best = ls_row_maximum(t, x, r->count, i);
+	float *dx = r->dx ? r->dx + i * t->panel : NULL, all = 0, above = 0;
+
+	for (int c = 0; c < t->channels; c++) { /* before dx, which may lie where x does */
+		float wanted = soft_target(o, t, r, i, c);
+		all += wanted;
+		above += wanted * (x[ls_row_at(t, r->count, i, best)] - x[ls_row_at(t, r->count, i, c)]);
+	}
+	ls_simd_get()->softmax_xent(x + i * t->panel, r->count, t->panel, t->channels, &best, 0, 1, r->scale,
+				    &r->loss[i], &r->correct[i], dx);
+	r->loss[i] = all * r->loss[i] + above;
+	r->correct[i] = (uint8_t)(best == ls_loss_class(t, r, i) && r->loss[i] == r->loss[i]);
+	for (int c = 0; c < t->channels && dx; c++) {
+		float *d = &r->dx[ls_row_at(t, r->count, i, c)], p = c == best ? *d + r->scale : *d;
+		*d = all * p - r->scale * soft_target(o, t, r, i, c);
+	}
+}
+
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const ls_cross_entropy_options *o = op->node->attributes;
+	ls_loss_rows r = ls_loss_rows_of(op, pass);
 	int64_t begin, end;
 
-	ls_team_range(member, ls_pass_rows(pass, op->in[0]), &begin, &end);
-	if (o->label_smoothing == 0 && !o->class_weights)
+	ls_team_range(member, r.count, &begin, &end);
+	if (r.targets || (o->label_smoothing > 0 && o->class_weights))
+		for (int64_t i = begin; i < end; i++)
+			soft_row(op, &r, i);
+	else if (o->label_smoothing == 0 && !o->class_weights)
 		plain_rows(op, pass, begin, end);
 	else
 		for (int64_t i = begin; i < end; i++)
@@ -80,7 +119,8 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 
 const ls_op_type ls_op_cross_entropy = {
 	.name = "cross_entropy",
-	.formula = "loss = -w[label] sum over c of t[c] ln softmax(x)[c], t = (1 - s) onehot(label) + s / classes",
+	.formula = "loss = -sum over c of w[c] t[c] ln softmax(x)[c], t = (1 - s) q + s / classes, "
+		   "q the targets or onehot(label)",
 	LS_INPUTS(1, "x"),
 	LS_ATTRIBUTES(ls_cross_entropy_options, "label_smoothing, class_weights"),
 	.is_loss = 1,
@@ -88,6 +128,11 @@ const ls_op_type ls_op_cross_entropy = {
 	.forward = forward,
 	.cases = { LS_CASE_IMAGES(7, 1, 1, .attributes = &(ls_cross_entropy_options){ 0 }),
 		   LS_CASE_IMAGES(7, 1, 1,
+				  .attributes =
+					  &(ls_cross_entropy_options){
+						  .label_smoothing = 0.2f,
+						  .class_weights = (const float[]){ 1, 2, 0.5f, 0, 3, 1.5f, 0.25f } }),
+		   LS_CASE_IMAGES(7, 1, 1, .targets = 1,
 				  .attributes =
 					  &(ls_cross_entropy_options){
 						  .label_smoothing = 0.2f,

@@ -416,9 +416,10 @@ static void loss_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 				      .options = attributes_of(op)->options,
 				      .channels = t->channels,
 				      .x = x,
-				      .label = r.labels[i],
+				      .label = ls_loss_class(t, &r, i),
 				      .dx = r.dx ? dx : NULL,
-				      .is_right = ls_row_maximum(t, op->x[0], r.count, i) == r.labels[i] };
+				      .is_right = ls_row_maximum(t, op->x[0], r.count, i) == ls_loss_class(t, &r, i),
+				      .targets = r.targets ? r.targets + i * t->channels : NULL };
 		r.loss[i] = attributes_of(op)->loss->row(&call);
 		r.correct[i] = (uint8_t)(call.is_right && r.loss[i] == r.loss[i]);
 		if (!r.dx)

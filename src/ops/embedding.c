@@ -37,6 +37,8 @@ static ls_status shape(ls_shape *s)
 		return ls_fail(LS_EINVALID, "embedding: its input must be the value of ls_text_input()");
 	if (!o->words || !o->positions || o->vocabulary < 1 || o->width < 1)
 		return ls_fail(LS_EINVALID, "embedding needs names for words and positions, a vocabulary and a width");
+	if (o->unused != 0)
+		return ls_fail(LS_EINVALID, "embedding: `unused` is %d; it must be 0", o->unused);
 	if (o->longest < s->tokens_max)
 		return ls_fail(LS_EINVALID,
 			       "the model has positions for %d tokens, and the data has samples of %d: use a smaller "

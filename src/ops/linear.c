@@ -5,13 +5,22 @@
  *   y = x w^T + b (then relu or gelu)        x (rows, C), y (rows, O), w (O, C), b (O)
  *   dx = dy w;  dw = dy^T x;  db = sum of dy over rows
  *
- * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, then bias partials.
+ * In bf16 (op.h) x, w and dy are rounded to it where they are multiplied; sums, bias, relu and gelu are fp32.
+ *
+ * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, in bf16 rounded rows as well,
+ * then bias partials.
  */
 #include "kernels/linear.h"
 
+#include "kernels/linear_bf16.h"
 #include "kernels/simd.h"
 #include "ops/shape.h"
 #include "params/panel.h"
+
+int ls_op_bf16_is_native(void)
+{
+	return ls_bf16_is_native();
+}
 
 static ls_param weight_param(int in, const ls_linear_options *o)
 {
@@ -76,14 +85,17 @@ static size_t aux_bytes(const ls_op *op, int64_t n)
 	return has_gelu(op) ? sizeof(float) * (size_t)(ls_tensor_floats(op->out) * n) : 0;
 }
 
-static size_t turned_floats(const ls_op *op)
+static size_t turned_floats(const ls_op *op, int64_t rows)
 {
-	return ls_linear_scratch_floats(op->in[0]->panel, op->out->panel, op->threads);
+	const ls_tensor *in = op->in[0], *out = op->out;
+	return op->is_bf16 ? ls_linear_bf16_scratch_floats(in->blocks, in->panel, out->blocks, out->panel, rows,
+							   op->threads)
+			   : ls_linear_scratch_floats(in->panel, out->panel, op->threads);
 }
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	return sizeof(float) * (turned_floats(op) + ls_bias_grad_floats(op, n));
+	return sizeof(float) * (turned_floats(op, ls_tensor_rows(op->out, n)) + ls_bias_grad_floats(op, n));
 }
 
 static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
@@ -103,8 +115,9 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 					.before = has_gelu(op) ? op->aux : NULL,
 					.approximate = op->node->activation == LS_ACT_GELU_TANH };
 
-	ls_linear_forward(op->plan, ls_pass_rows(pass, op->out), op->x[0], ls_op_param(op, pass, LS_WEIGHT), &epilogue,
-			  op->y, op->scratch, member);
+	(op->is_bf16 ? ls_linear_bf16_forward : ls_linear_forward)(op->plan, ls_pass_rows(pass, op->out), op->x[0],
+								   ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y,
+								   op->scratch, member);
 }
 
 static void gelu_dy(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -119,7 +132,9 @@ static void gelu_dy(const ls_op *op, const ls_pass *pass, ls_member member)
 static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t rows = ls_pass_rows(pass, op->out);
-	float *turned = op->scratch, *partial = turned + turned_floats(op);
+	float *turned = op->scratch, *partial = turned + turned_floats(op, rows);
+	float *dw = ls_op_grad(op, pass, LS_WEIGHT);
+	int adds = pass->accumulate || op->node->adds_borrowed;
 
 	if (op->node->activation == LS_ACT_RELU)
 		ls_mask_dy(op, pass, member);
@@ -127,14 +142,15 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		gelu_dy(op, pass, member);
 	if (ls_op_grad(op, pass, LS_BIAS))
 		ls_bias_grad(op, pass, partial, member);
-	if (ls_op_grad(op, pass, LS_WEIGHT))
-		ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy,
-					   pass->accumulate || op->node->adds_borrowed, ls_op_grad(op, pass, LS_WEIGHT),
-					   member);
+	if (dw && op->is_bf16)
+		ls_linear_bf16_backward_weights(op->plan, rows, op->x[0], op->dy, adds, dw, turned, member);
+	else if (dw)
+		ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy, adds, dw, member);
 	if (op->dx[0]) {
 		ls_team_barrier(member);
-		ls_linear_backward_data(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT), op->add_dx[0],
-					op->dx[0], turned, member);
+		(op->is_bf16 ? ls_linear_bf16_backward_data
+			     : ls_linear_backward_data)(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT),
+							op->add_dx[0], op->dx[0], turned, member);
 	}
 }
 

@@ -3,16 +3,16 @@
  *
  *   loss = mean over channels of (x[c] - t[c])^2;  dx[c] = 2 (x[c] - t[c]) / C        x, t (rows, C)
  *
- * t is 1 in the label's channel and 0 elsewhere; with one channel it is the label, a number. A row is right when its
- * greatest channel is the label's, with one channel when x rounds to the label.
+ * t is the row's float targets. Of a label it is 1 in the label's channel and 0 elsewhere; with one channel the label, a
+ * number. A row is right when its greatest channel is that of t, with one channel when x is within 0.5 of t.
  */
 #include <limits.h>
 
 #include "ops/shape.h"
 
-static int lone_is_right(float x, int32_t label)
+static int is_right(float x, float target)
 {
-	float off = x - (float)label;
+	float off = x - target;
 	return off > -0.5f && off < 0.5f;
 }
 
@@ -23,7 +23,7 @@ static float row(const ls_op *op, const ls_loss_rows *r, int64_t i)
 
 	for (int c = 0; c < t->channels; c++) {
 		int64_t at = ls_row_at(t, r->count, i, c);
-		float off = op->x[0][at] - ls_label_target(t, r->labels[i], c);
+		float off = op->x[0][at] - ls_loss_target(t, r, i, c);
 		sum += off * off;
 		if (r->dx)
 			r->dx[at] = 2 * off * r->scale / (float)t->channels;
@@ -33,12 +33,12 @@ static float row(const ls_op *op, const ls_loss_rows *r, int64_t i)
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	ls_channel_loss_forward(op, pass, member, &(ls_channel_loss){ lone_is_right, row });
+	ls_channel_loss_forward(op, pass, member, &(ls_channel_loss){ is_right, row, 0 });
 }
 
 const ls_op_type ls_op_mean_squared_error = {
 	.name = "mean_squared_error",
-	.formula = "loss = mean over c of (x[c] - t[c])^2, t = onehot(label); one channel: t = label",
+	.formula = "loss = mean over c of (x[c] - t[c])^2, t = targets, or onehot(label); one channel: t = label",
 	LS_INPUTS(1, "x"),
 	.is_loss = 1,
 	.lone_labels = INT_MAX,
@@ -46,5 +46,6 @@ const ls_op_type ls_op_mean_squared_error = {
 	.forward = forward,
 	.cases = { LS_CASE_IMAGES(7, 1, 1),
 		   LS_CASE_IMAGES(1, 1, 1),
+		   LS_CASE_IMAGES(7, 1, 1, .targets = 1),
 		   { .domain = LS_MASKED, .channels = 37, .height = 7, .width = 1 } },
 };

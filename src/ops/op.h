@@ -103,6 +103,8 @@ typedef struct ls_pass {
 	const struct ls_kv_cache *cache;   /* kv_cache.h; its sample cache_first is the first of this tile */
 	int64_t cache_first;
 	const int32_t *labels;
+	const float *targets; /* (n, target_count) in place of labels; NULL: none */
+	int target_count;
 	int64_t first_row[LS_DOMAINS]; /* rows of the micro-batch before this tile */
 	float row_weight[LS_DOMAINS];  /* of a row's loss in the step's */
 	const uint64_t *samples;
@@ -138,6 +140,7 @@ typedef struct ls_op_case {
 	int channels, height, width;
 	int raw; /* the operator reads the graph's input itself */
 	const void *attributes;
+	int targets; /* of a loss: the samples have float targets */
 } ls_op_case;
 
 /* Images of (channels, height, width); tokens, up to `longest` per sample. Other fields may follow. */
@@ -208,6 +211,8 @@ struct ls_op {
 	float *dx_target[LS_INPUTS_MAX]; /* where the executor adds dx to, for a type that cannot */
 	void *aux, *scratch;
 	int threads;               /* of the team it will run on */
+	int is_bf16;               /* products have operands in bf16 (graph.h) */
+	int conv_algorithm;        /* of convolutions: an ls_conv_algorithm; in bf16 always direct */
 	void *plan;                /* what `prepare` made */
 	const ls_op *moments_to;   /* conv: the batch norm that gets the moments */
 	const ls_op *moments_from; /* batch norm: the convolution that computes them */
@@ -228,6 +233,9 @@ const ls_op_type *ls_op_type_at(int i);
 #define LS_OP_ROW(name, ...) extern const ls_op_type ls_op_##name;
 LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
 #undef LS_OP_ROW
+
+/* Whether products in bf16 are instructions of this processor: they are emulated otherwise, to the same bits. */
+int ls_op_bf16_is_native(void);
 
 /* The node itself trains this parameter: it is neither borrowed nor a buffer nor frozen. */
 static inline int ls_op_trains(const ls_op *op, int slot)
@@ -288,7 +296,8 @@ static inline int64_t ls_row_at(const ls_tensor *t, int64_t rows, int64_t r, int
 typedef struct ls_loss_rows {
 	int64_t count;
 	const int32_t *labels;
-	float scale; /* of gradients */
+	const float *targets; /* (count, channels) in place of labels; NULL: labels */
+	float scale;          /* of gradients */
 	float *loss;
 	uint8_t *correct;
 	float *dx; /* NULL: not wanted */
@@ -296,27 +305,35 @@ typedef struct ls_loss_rows {
 static inline ls_loss_rows ls_loss_rows_of(const ls_op *op, const ls_pass *pass)
 {
 	ls_domain domain = op->in[0]->domain;
+	int takes_targets = domain == LS_SAMPLES && op->in[0]->channels == pass->target_count;
 	return (ls_loss_rows){ .count = ls_pass_rows(pass, op->in[0]),
 			       .labels = domain == LS_MASKED ? pass->target : pass->labels,
+			       .targets = takes_targets ? pass->targets : NULL,
 			       .scale = pass->row_weight[domain],
 			       .loss = op->loss + pass->first_row[domain],
 			       .correct = op->correct + pass->first_row[domain],
 			       .dx = pass->training ? op->dx[0] : NULL };
 }
 
-/* What a label asks of channel c, for losses that compare channels: 1 for the label's own, or the label itself where
- * there is one channel. */
-static inline float ls_label_target(const ls_tensor *t, int32_t label, int c)
+/* What row i asks of channel c, for losses that compare channels: its float target, or of a label 1 for the label's own
+ * channel, and the label itself where there is one channel. */
+static inline float ls_loss_target(const ls_tensor *t, const ls_loss_rows *r, int64_t i, int c)
 {
-	return t->channels == 1 ? (float)label : (float)(label == c);
+	if (r->targets)
+		return r->targets[i * t->channels + c];
+	return t->channels == 1 ? (float)r->labels[i] : (float)(r->labels[i] == c);
 }
 
-/* loss.c: forward of a loss that is a mean over channels. A row's prediction is the channel with the greatest value,
- * with one channel what `lone_is_right` makes of it. `row` returns the sum of the terms of row i and writes their
+/* The class of row i: its label, or the first of its greatest float targets. */
+int ls_loss_class(const ls_tensor *t, const ls_loss_rows *r, int64_t i);
+
+/* loss.c: forward of a loss that is a mean over channels. A row's prediction is the channel with the greatest value;
+ * with one channel, and with float targets where `each` says so, `is_right` compares channel by channel. `row` returns the sum of the terms of row i and writes their
  * gradients to r->dx, unless that is NULL; padded channels are zeroed for it. */
 typedef struct ls_channel_loss {
-	int (*lone_is_right)(float x, int32_t label);
+	int (*is_right)(float x, float target);
 	float (*row)(const ls_op *op, const ls_loss_rows *r, int64_t i);
+	int each; /* float targets are independent answers: all of them must be right */
 } ls_channel_loss;
 void ls_channel_loss_forward(const ls_op *op, const ls_pass *pass, ls_member member, const ls_channel_loss *loss);
 

@@ -4,6 +4,7 @@
 #include "optim/optimizer.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "optim/simd.h"
 
@@ -38,6 +39,17 @@ static ls_update update_of(const ls_optimizer_pass *pass, size_t row, size_t fir
 	return update;
 }
 
+static void follow(const ls_optimizer_pass *pass, size_t first, size_t last)
+{
+	const float *params = pass->params + first;
+	float *average = pass->average + first;
+
+	if (pass->step == 1)
+		memcpy(average, params, (last - first) * sizeof(*average));
+	else
+		ls_optim_simd_get()->average((float)(1.0 - pass->decay), params, average, last - first);
+}
+
 void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end)
 {
 	size_t first, last;
@@ -46,6 +58,8 @@ void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end)
 			continue;
 		ls_update update = update_of(pass, row, first, last);
 		pass->kind->update(&update);
+		if (pass->average)
+			follow(pass, first, last);
 	}
 }
 

@@ -90,6 +90,11 @@ typedef struct ls_optimizer_pass {
 	uint64_t step;
 	double lr;
 	const double *ratios; /* (table rows) after a norm pass: from ls_optimizer_ratios() */
+
+	/* The exponential moving average of parameters, which follows each update: as PyTorch's AveragedModel with
+	 * get_ema_multi_avg_fn(decay), the first update copies. NULL: none. */
+	float *average; /* (reachable) */
+	double decay;
 } ls_optimizer_pass;
 
 void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end);

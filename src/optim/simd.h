@@ -11,6 +11,8 @@
 
 typedef struct ls_optim_simd {
 	void (*multiply)(float factor, float *x, size_t count);
+	/* average = average + weight * (x - average) */
+	void (*average)(float weight, const float *x, float *average, size_t count);
 	double (*sum_squares)(const float *x, size_t count); /* in LS_NORM_LANES lanes combined as a fixed tree */
 } ls_optim_simd;
 

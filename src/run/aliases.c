@@ -12,11 +12,12 @@
 #include <strings.h>
 
 #define CPUS "Lockstep computes on CPUs"
-#define FP32 "training is in fp32 only (--wire bf16 halves what is sent between nodes)"
+#define FP16 "there is no fp16; --precision bf16 multiplies in bf16"
 #define LAUNCH "start the same command under mpirun or srun, or name the hosts with --hosts A:4,B:4"
 
 static const ls_option_alias aliases[] = {
 	{ "batch-size", "batch", "samples per step over all devices; per device: --batch-per-device" },
+	{ "batchsize", "batch", "samples per step over all devices; per device: --batch-per-device" },
 	{ "train-batch-size", "batch", "samples per step over all devices; per device: --batch-per-device" },
 	{ "per-device-train-batch-size", "batch-per-device", NULL },
 	{ "global-batch-size", "batch", NULL },
@@ -65,6 +66,8 @@ static const ls_option_alias aliases[] = {
 	{ "dataset", "data", NULL },
 	{ "dataset-name", "data", NULL },
 	{ "train-file", "data", NULL },
+	{ "target-column", "target", NULL },
+	{ "label-column", "target", NULL },
 	{ "data-path", "data-dir", NULL },
 	{ "data-root", "data-dir", NULL },
 	{ "dataset-dir", "data-dir", NULL },
@@ -87,21 +90,23 @@ static const ls_option_alias aliases[] = {
 	{ "cuda", NULL, CPUS },
 	{ "no-cuda", NULL, CPUS ": leave it out" },
 	{ "num-workers", NULL, "samples are read ahead by a thread of each device: leave it out" },
+	{ "workers", NULL, "samples are read ahead by a thread of each device: leave it out" },
 	{ "num-threads", "threads", "threads per device" },
 	{ "nnodes", "hosts", LAUNCH },
 	{ "num-nodes", "hosts", LAUNCH },
-	{ "hostfile", "hosts", LAUNCH },
+	{ "hostfile", "hosts", "--hosts @FILE reads them from a file" },
+	{ "host-discovery-script", "discover", "with --elastic" },
+	{ "min-np", "min-nodes", "with --elastic; it counts hosts" },
 	{ "master-addr", "hosts", LAUNCH },
 	{ "master-port", "hosts", LAUNCH },
 	{ "world-size", "hosts", LAUNCH },
 	{ "local-rank", "hosts", LAUNCH },
 	{ "backend", "strategy", "nodes communicate by MPI" },
-	{ "fp16", NULL, FP32 },
-	{ "bf16", NULL, FP32 },
-	{ "amp", NULL, FP32 },
-	{ "dtype", NULL, FP32 },
-	{ "precision", NULL, FP32 },
-	{ "mixed-precision", NULL, FP32 },
+	{ "fp16", NULL, FP16 },
+	{ "amp", NULL, FP16 },
+	{ "bf16", "precision", NULL },
+	{ "dtype", "precision", NULL },
+	{ "mixed-precision", "precision", NULL },
 	{ "compile", NULL, "kernels are compiled already: leave it out" },
 
 	{ "output-dir", "run", "the run's directory: settings, metrics, checkpoints" },
@@ -119,12 +124,21 @@ static const ls_option_alias aliases[] = {
 	{ "freeze-backbone", "freeze", "name what stays as it is: --freeze 'conv1*,bn1*,layer*'" },
 	{ "save-steps", "ckpt-every", NULL },
 	{ "save-every", "ckpt-every", NULL },
+	{ "checkpoint-every", "ckpt-every", NULL },
 	{ "save-total-limit", "keep", NULL },
 	{ "logging-steps", "log-every", NULL },
 	{ "log-interval", "log-every", NULL },
 	{ "print-freq", "log-every", NULL },
-	{ "eval-steps", "eval-every", "it counts epochs" },
-	{ "eval-interval", "eval-every", "it counts epochs" },
+	{ "eval-interval", "eval-steps", NULL },
+	{ "val-check-interval", "eval-steps", "it counts steps" },
+	{ "patience", "early-stop", "it counts evaluations" },
+	{ "early-stopping-patience", "early-stop", "it counts evaluations" },
+	{ "min-delta", "early-stop-delta", NULL },
+	{ "early-stopping-threshold", "early-stop-delta", NULL },
+	{ "save-best", "keep-best", NULL },
+	{ "metric-for-best-model", "keep-best", NULL },
+	{ "ema-decay", "ema", NULL },
+	{ "model-ema-decay", "ema", NULL },
 	{ "silent", "quiet", NULL },
 
 	/* options of earlier versions of Lockstep */

@@ -38,8 +38,7 @@ const char *const *ls_class_names_of(const ls_dataset *dataset, const char *data
 	return count > 0 && count == outputs ? row->class_names : NULL;
 }
 
-/* As the file has them, malloc'd. */
-static ls_status names_to_text(const ls_dataset *dataset, char **text, size_t *bytes)
+ls_status ls_class_names_text(const ls_dataset *dataset, char **text, size_t *bytes)
 {
 	FILE *to = open_memstream(text, bytes);
 
@@ -60,7 +59,7 @@ ls_status ls_class_names_keep(const char *run, const ls_dataset *dataset, int64_
 		unlink(path);
 		return LS_OK;
 	}
-	ls_status status = names_to_text(dataset, &text, &bytes);
+	ls_status status = ls_class_names_text(dataset, &text, &bytes);
 	if (status == LS_OK)
 		status = ls_file_put(path, text, bytes);
 	free(text);
@@ -112,7 +111,7 @@ ls_status ls_class_names_check(const char *run, const ls_dataset *dataset)
 	ls_class_names_find(path, sizeof(path), run);
 	if (path[0] == '\0' || !dataset->class_names)
 		return LS_OK;
-	ls_status status = names_to_text(dataset, &text, &bytes);
+	ls_status status = ls_class_names_text(dataset, &text, &bytes);
 	if (status == LS_OK)
 		status = ls_file_map_open(&kept, path);
 	if (status == LS_OK)

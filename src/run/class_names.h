@@ -12,6 +12,9 @@
 /* Names of the dataset's classes, or of the named dataset `data` (may be NULL), if there is one for each of `outputs`. */
 const char *const *ls_class_names_of(const ls_dataset *dataset, const char *data, int64_t outputs);
 
+/* A name per line, as the run's file has them, malloc'd; the dataset has names. */
+ls_status ls_class_names_text(const ls_dataset *dataset, char **text, size_t *bytes);
+
 /* Write the names to the run's directory, or remove an older file where the data has none for each of `outputs`. */
 ls_status ls_class_names_keep(const char *run, const ls_dataset *dataset, int64_t outputs);
 

@@ -44,22 +44,34 @@ static void put_row(FILE *to, const ls_class_counts *c, int64_t i)
 }
 
 /* A line per class and one per row of the matrix, which may have millions of cells. */
-ls_status ls_class_report_write(const ls_eval_result *r, const ls_class_counts *c, const char *path)
+static void put_counts(FILE *to, const ls_class_counts *c)
 {
-	ls_file_draft draft;
-
-	LS_TRY(ls_file_begin(&draft, path));
-	FILE *to = draft.stream;
-	fprintf(to,
-		"{\n \"format\": \"lockstep class metrics\",\n \"version\": 1,\n \"fingerprint\": \"%016" PRIx64
-		"\",\n \"samples\": %" PRIu64 ",\n \"loss\": %.9g,\n \"accuracy\": %.9g,\n \"top\": %" PRId64
-		",\n \"top_accuracy\": %.9g,\n \"classes\": [\n",
-		r->fingerprint, r->samples, r->loss, r->accuracy, c->top, (double)c->top_correct / (double)c->samples);
+	fprintf(to, ",\n \"top\": %" PRId64 ",\n \"top_accuracy\": %.9g,\n \"classes\": [\n", c->top,
+		(double)c->top_correct / (double)c->samples);
 	for (int64_t i = 0; i < c->classes; i++)
 		put_class(to, c, i);
 	fputs(" ],\n \"confusion\": [\n", to);
 	for (int64_t i = 0; i < c->classes; i++)
 		put_row(to, c, i);
-	fputs(" ]\n}\n", to);
+	fputs(" ]", to);
+}
+
+ls_status ls_class_report_write(const char *data, const ls_eval_result *r, const ls_class_counts *c, const char *path)
+{
+	ls_file_draft draft;
+
+	LS_TRY(ls_file_begin(&draft, path));
+	FILE *to = draft.stream;
+	fputs("{\n \"format\": \"lockstep class metrics\",\n \"version\": 1,\n \"data\": ", to);
+	put_name(to, data);
+	fprintf(to,
+		",\n \"fingerprint\": \"%016" PRIx64 "\",\n \"samples\": %" PRIu64
+		",\n \"loss\": %.9g,\n \"accuracy\": %.9g",
+		r->fingerprint, r->samples, r->loss, r->accuracy);
+	if (r->perplexity > 0)
+		fprintf(to, ",\n \"perplexity\": %.9g", r->perplexity);
+	if (c)
+		put_counts(to, c);
+	fputs("\n}\n", to);
 	return ls_file_finish(&draft, LS_OK);
 }

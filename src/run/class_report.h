@@ -6,7 +6,8 @@
 
 #include <lockstep/train.h>
 
-/* Whole or absent. */
-ls_status ls_class_report_write(const ls_eval_result *result, const ls_class_counts *counts, const char *path);
+/* Whole or absent. `data` is the name of what was evaluated; `counts` is NULL of a model that does not classify. */
+ls_status ls_class_report_write(const char *data, const ls_eval_result *result, const ls_class_counts *counts,
+				const char *path);
 
 #endif

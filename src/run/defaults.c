@@ -25,7 +25,9 @@ static const ls_allreduce_options allreduce = LS_ALLREDUCE_OPTIONS_INIT;
 static const ls_batch batch = LS_BATCH_INIT;
 static const ls_data_get_options data_get = LS_DATA_GET_OPTIONS_INIT;
 static const ls_data_make_options data_make = LS_DATA_MAKE_OPTIONS_INIT;
+static const ls_data_show_options data_show = LS_DATA_SHOW_OPTIONS_INIT;
 static const ls_dataset_options dataset = LS_DATASET_OPTIONS_INIT;
+static const ls_elastic_options elastic = LS_ELASTIC_OPTIONS_INIT;
 static const ls_eval_options eval = LS_EVAL_OPTIONS_INIT;
 static const ls_generate_options generate = LS_GENERATE_OPTIONS_INIT;
 static const ls_image_options image = LS_IMAGE_OPTIONS_INIT;
@@ -50,7 +52,9 @@ static const struct row {
 	{ "ls_batch", &batch, sizeof(batch) },
 	{ "ls_data_get_options", &data_get, sizeof(data_get) },
 	{ "ls_data_make_options", &data_make, sizeof(data_make) },
+	{ "ls_data_show_options", &data_show, sizeof(data_show) },
 	{ "ls_dataset_options", &dataset, sizeof(dataset) },
+	{ "ls_elastic_options", &elastic, sizeof(elastic) },
 	{ "ls_eval_options", &eval, sizeof(eval) },
 	{ "ls_generate_options", &generate, sizeof(generate) },
 	{ "ls_image_options", &image, sizeof(image) },

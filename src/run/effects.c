@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "data/dataset.h"
+#include "data/readers/table_files.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "run/model.h"
@@ -35,7 +36,22 @@ static int has_directory(const run *r)
 static int opens_files(const run *r)
 {
 	return opens_data(r) && !r->is_text && r->options->data && !ls_dataset_row_of(r->options->data) &&
-	       !ls_directory_is(r->options->data);
+	       !ls_directory_is(r->options->data) && !ls_table_is(r->options->data) && !ls_numpy_is(r->options->data);
+}
+
+static int opens_path(const run *r)
+{
+	return opens_data(r) && r->options->data && !ls_dataset_row_of(r->options->data);
+}
+
+static int opens_table(const run *r)
+{
+	return opens_path(r) && (ls_table_rows_named(r->options->data) || ls_table_is(r->options->data));
+}
+
+static int is_text(const run *r)
+{
+	return r->is_text;
 }
 
 static int opens_test(const run *r)
@@ -118,6 +134,11 @@ static int has_nodes(const run *r)
 	return r->nodes > 1;
 }
 
+static int is_elastic(const run *r)
+{
+	return r->options->elastic;
+}
+
 static int has_exchange(const run *r)
 {
 	return r->has_exchange;
@@ -133,6 +154,22 @@ static int has_trace(const run *r)
 	return r->options->trace;
 }
 
+static int has_test(const run *r)
+{
+	return r->has_test;
+}
+
+static int stops_early(const run *r)
+{
+	return r->options->early_stop > 0;
+}
+
+/* It names the metric of early_stop, too. */
+static int uses_best(const run *r)
+{
+	return has_run(r) || stops_early(r);
+}
+
 static int shows_steps(const run *r)
 {
 	return has_run(r) || !r->options->quiet;
@@ -140,7 +177,9 @@ static int shows_steps(const run *r)
 
 #define OWN_GRAPH "the program brings a graph of its own"
 #define OWN_DATA "the program brings a dataset of its own"
+#define NOT_A_TABLE "it is not a CSV, TSV or JSONL file"
 #define ONE_NODE "there is only one node"
+#define NOT_ELASTIC "there is no options.elastic"
 #define NO_RUN "nothing is saved without options.run"
 
 /* A setting has an effect when all its rows say so; a row without a function always does. `with` is the setting that
@@ -159,8 +198,15 @@ static const effect effects[] = {
 	{ "test-samples", opens_test, "eval-every", "no test set is opened" },
 	{ "image-size", opens_files, "data", "it is not a folder of image files" },
 	{ "cache", opens_files, "data", "it is not a folder of image files" },
+	{ "target", opens_table, "data", NOT_A_TABLE },
+	{ "task", opens_table, "data", NOT_A_TABLE },
+	{ "text-column", opens_table, "data", NOT_A_TABLE },
+	{ "text-column", is_text, "model", "it does not take text" },
+	{ "skip-bad", opens_path, "data", "it is not read from files of any number" },
 	{ "augment", NULL, NULL, NULL },
 	{ "label-smoothing", builds_model, NULL, OWN_GRAPH },
+	{ "class-weights", builds_model, NULL, OWN_GRAPH },
+	{ "loss", builds_model, NULL, OWN_GRAPH },
 	{ "dropout", builds_model, NULL, OWN_GRAPH },
 
 	{ "vocab", reads_text, "data", "it is not text that is read with a vocabulary" },
@@ -178,6 +224,8 @@ static const effect effects[] = {
 	{ "epochs", goes_by_epochs, "steps", NULL },
 	{ "steps", NULL, NULL, NULL },
 	{ "to-accuracy", NULL, NULL, NULL },
+	{ "early-stop", NULL, NULL, NULL },
+	{ "early-stop-delta", stops_early, NULL, "there is no options.early_stop" },
 	{ "batch", NULL, NULL, NULL },
 	{ "micro-batch", NULL, NULL, NULL },
 	{ "batch-per-device", NULL, NULL, NULL },
@@ -199,13 +247,20 @@ static const effect effects[] = {
 	{ "lr-step-every", cuts_in_steps, "schedule", NULL },
 	{ "lr-step-factor", cuts_in_steps, "schedule", NULL },
 	{ "lr-scale-workers", NULL, NULL, NULL },
+	{ "ema", NULL, NULL, NULL },
 	{ "seed", NULL, NULL, NULL },
 
 	{ "devices", needs_devices, "hosts", "each host has its number of devices there" },
 	{ "threads", NULL, NULL, NULL },
+	{ "precision", NULL, NULL, NULL },
+	{ "conv", NULL, NULL, NULL },
 	{ "pin", NULL, NULL, NULL },
 
 	{ "hosts", NULL, NULL, NULL },
+	{ "elastic", NULL, NULL, NULL },
+	{ "min-nodes", is_elastic, NULL, NOT_ELASTIC },
+	{ "max-restarts", is_elastic, NULL, NOT_ELASTIC },
+	{ "discover", is_elastic, NULL, NOT_ELASTIC },
 	{ "strategy", has_nodes, NULL, ONE_NODE },
 	{ "servers", has_nodes, NULL, ONE_NODE },
 	{ "staleness", has_nodes, NULL, ONE_NODE },
@@ -219,9 +274,12 @@ static const effect effects[] = {
 	{ "resume", NULL, NULL, NULL },
 	{ "init", NULL, NULL, NULL },
 	{ "ckpt-every", has_run, NULL, NO_RUN },
+	{ "snapshot-every", has_run, NULL, NO_RUN },
 	{ "keep", has_run, NULL, NO_RUN },
 	{ "log-every", shows_steps, NULL, "with options.quiet and without options.run there is no log" },
 	{ "eval-every", evaluates, NULL, "the program brings no test set" },
+	{ "eval-steps", has_test, NULL, "there is no test set" },
+	{ "keep-best", uses_best, NULL, NO_RUN },
 	{ "trace", NULL, NULL, NULL },
 	{ "trace-steps", has_trace, NULL, "there is no options.trace" },
 	{ "plan-memory", NULL, NULL, NULL },

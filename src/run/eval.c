@@ -25,11 +25,13 @@
 #include "run/model.h"
 #include "run/sample_hash.h"
 #include "run/settings.h"
+#include "run/target_report.h"
 #include "run/trained.h"
 #include "trainer/evaluate.h"
 
 typedef struct evaluation {
 	const ls_eval_options *options;
+	ls_stop_watch watch;
 	ls_trained trained;
 	ls_dataset *own_set;
 	const ls_dataset *set;
@@ -37,7 +39,9 @@ typedef struct evaluation {
 	ls_devices *devices;
 	ls_evaluator *evaluator;
 	ls_logits *logits;       /* for --logits */
-	ls_confusion *confusion; /* for options.counts */
+	ls_confusion *confusion; /* for options.counts, metrics and save */
+	double *scale;           /* units of the targets of a table; NULL: none */
+	char saved[4096];        /* for options.save: where */
 } evaluation;
 
 /* How much of the data, with which seed and from where is the run's only as long as the data is. */
@@ -60,12 +64,14 @@ static void choose_data(evaluation *e)
 
 static ls_status open_data(evaluation *e)
 {
-	const ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
-					.samples = e->trained.settings.test_samples,
-					.classes = e->trained.classes,
-					.normalisation = e->trained.normalisation.channels > 0
-								 ? &e->trained.normalisation
-								 : NULL };
+	ls_dataset_info shape = { 0 };
+	int has_shape = 0;
+	ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
+				  .samples = e->trained.settings.test_samples,
+				  .classes = e->trained.classes,
+				  .normalisation =
+					  e->trained.normalisation.channels > 0 ? &e->trained.normalisation : NULL,
+				  .columns = e->trained.columns };
 
 	e->set = e->options->set;
 	if (e->set)
@@ -73,6 +79,9 @@ static ls_status open_data(evaluation *e)
 	if (!e->trained.settings.data)
 		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add options.data NAME",
 			       e->trained.weights.file);
+	if (!e->trained.graph) /* images of any size are scaled to what the weights take */
+		LS_TRY(ls_weights_read_input(e->trained.weights.file, &shape, &has_shape));
+	wanted.shape = has_shape && shape.channels > 0 ? &shape : NULL;
 	LS_TRY(ls_train_open_data(&e->own_set, &e->trained.settings, &wanted));
 	e->set = e->own_set;
 	return LS_OK;
@@ -134,14 +143,22 @@ static ls_status check_output(const evaluation *e, const char *what, const char 
 	return ls_file_check(name);
 }
 
-static ls_status check_outputs(const evaluation *e)
+static ls_status check_outputs(evaluation *e)
 {
 	const ls_eval_options *o = e->options;
 
 	if (o->logits && o->metrics && !strcmp(o->logits, o->metrics))
 		return ls_fail(LS_EINVALID, "options.logits and options.metrics are the same file, %s", o->logits);
 	LS_TRY(check_output(e, "logits", o->logits));
-	return check_output(e, "metrics", o->metrics);
+	LS_TRY(check_output(e, "metrics", o->metrics));
+	if (!o->save)
+		return LS_OK;
+	if (e->trained.weights.run[0] == '\0')
+		return ls_fail(LS_EINVALID,
+			       "options.save is for a run directory, and %s is none: use options.metrics FILE",
+			       o->source);
+	LS_TRY(ls_path_join(e->saved, sizeof(e->saved), e->trained.weights.run, "eval.json"));
+	return ls_file_check(e->saved);
 }
 
 static ls_status check(const ls_eval_options *o)
@@ -164,18 +181,27 @@ static int device_count(const evaluation *e)
 	return (uint64_t)wanted > microbatches && microbatches > 0 ? (int)microbatches : (int)wanted;
 }
 
+static int is_stopping(void *context)
+{
+	return ls_stop_watch_is_requested(context);
+}
+
 static ls_status make_evaluator(evaluation *e)
 {
 	ls_devices_options devices = { .count = device_count(e), .threads = (int)e->options->threads };
 
+	LS_TRY(ls_target_scales(e->set, &e->scale));
 	LS_TRY(ls_devices_open(&e->devices, e->backend, &devices));
 	ls_evaluator_options options = { .graph = e->trained.graph,
 					 .dataset = e->set,
 					 .batch = e->options->batch,
 					 .backend = e->backend,
 					 .devices = devices.count,
-					 .on = e->devices };
-	return ls_evaluator_new(&e->evaluator, &options);
+					 .on = e->devices,
+					 .scale = e->scale };
+	LS_TRY(ls_evaluator_new(&e->evaluator, &options));
+	ls_evaluator_set_stop(e->evaluator, is_stopping, &e->watch);
+	return LS_OK;
 }
 
 /* Finite weights may still overflow on the way. */
@@ -217,17 +243,50 @@ static ls_status take_counts(evaluation *e, const ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
 	const ls_graph *graph = e->trained.graph;
+	const char *data = ls_dataset_describe(e->set)->name;
 	const char *const *names = ls_class_names_of(e->set, e->own_set ? e->trained.settings.data : NULL,
 						     graph->values[graph->logits].channels);
 	ls_class_counts counts;
 
 	LS_TRY(ls_confusion_take(e->confusion, names, &counts));
-	ls_status status = o->metrics ? ls_class_report_write(result, &counts, o->metrics) : LS_OK;
+	ls_status status = o->metrics ? ls_class_report_write(data, result, &counts, o->metrics) : LS_OK;
+	if (status == LS_OK && o->save)
+		status = ls_class_report_write(data, result, &counts, e->saved);
 	if (status == LS_OK && o->counts)
 		*o->counts = counts;
 	else
 		ls_class_counts_release(&counts);
 	return status;
+}
+
+/* Numbers or labels to predict: there is nothing to confuse. */
+static int has_targets(const evaluation *e)
+{
+	return ls_dataset_describe(e->set)->task != LS_TASK_CLASSIFICATION;
+}
+
+static ls_status take_scores(evaluation *e, const ls_eval_result *result)
+{
+	const ls_eval_options *o = e->options;
+	ls_target_scores scores;
+
+	if (!o->scores && !o->metrics && !o->save)
+		return LS_OK;
+	LS_TRY(ls_target_scores_make(&scores, e->set, ls_evaluator_sums(e->evaluator), e->scale));
+	ls_status status = o->metrics ? ls_target_report_write(result, &scores, o->metrics) : LS_OK;
+	if (status == LS_OK && o->save)
+		status = ls_target_report_write(result, &scores, e->saved);
+	if (status == LS_OK && o->scores)
+		*o->scores = scores;
+	else
+		ls_target_scores_release(&scores);
+	return status;
+}
+
+/* There is one right class per sample. */
+static int has_labels(const evaluation *e)
+{
+	return !e->trained.graph->predicts_next && !has_targets(e);
 }
 
 static ls_status run(evaluation *e, ls_eval_result *result)
@@ -248,7 +307,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(make_evaluator(e));
 	if (o->logits)
 		LS_TRY(ls_logits_new(&e->logits, e->trained.graph, e->set));
-	if (o->counts || o->metrics)
+	if ((o->counts || o->metrics || o->save) && has_labels(e))
 		LS_TRY(ls_confusion_new(&e->confusion, e->trained.graph->values[e->trained.graph->logits].channels));
 	int takes = e->logits || e->confusion;
 	LS_TRY(ls_evaluator_run(e->evaluator, e->trained.params, e->trained.buffers, takes ? take_logits : NULL, e,
@@ -258,13 +317,18 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 				     &result->fingerprint));
 	if (o->logits)
 		LS_TRY(ls_logits_write(e->logits, o->logits, e->trained.weights.file));
-	return e->confusion ? take_counts(e, result) : LS_OK;
+	if (has_targets(e))
+		return take_scores(e, result);
+	if (e->confusion)
+		return take_counts(e, result);
+	return o->save ? ls_class_report_write(ls_dataset_describe(e->set)->name, result, NULL, e->saved) : LS_OK;
 }
 
 static void release(evaluation *e)
 {
 	ls_logits_free(e->logits);
 	ls_confusion_free(e->confusion);
+	free(e->scale);
 	ls_evaluator_free(e->evaluator);
 	ls_devices_close(e->devices);
 	ls_dataset_free(e->own_set);
@@ -277,7 +341,8 @@ ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)
 	evaluation e = { .options = &own };
 	ls_eval_result r = { 0 };
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, metrics, "LS_EVAL_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, metrics, "LS_EVAL_OPTIONS_INIT"));
+	LS_TRY(ls_stop_watch_begin(&e.watch, own.stop));
 	const ls_log_sink sink = ls_hooks_sink(NULL, own.quiet), *before = ls_log_use(&sink);
 	ls_status status = run(&e, &r);
 

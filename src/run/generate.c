@@ -245,7 +245,7 @@ ls_status ls_generate(ls_model *model, const ls_generate_options *options, ls_ge
 	ls_generate_options own = LS_GENERATE_OPTIONS_INIT;
 	generation g = { .model = model, .options = &own };
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, context, "LS_GENERATE_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, context, "LS_GENERATE_OPTIONS_INIT"));
 	LS_TRY(check_options(&own));
 	LS_TRY(check_model(model));
 	ls_status status = run(&g);

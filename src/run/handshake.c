@@ -4,18 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/isa.h"
 #include "base/names.h"
 #include "comm/collectives.h"
 #include "data/dataset.h"
 #include "run/sample_hash.h"
 #include "run/settings.h"
 
-enum { VERSION = 64, NAME = 32, SETTINGS = 16 * 1024, MESSAGE = 500 };
+enum { VERSION = 64, SETTINGS = 16 * 1024, MESSAGE = 500 };
 
 /* What a node has. */
 typedef struct hello {
-	char isa[NAME];
 	uint64_t train_samples, train_hash, test_samples, test_hash;
 	char settings[SETTINGS];
 } hello;
@@ -100,7 +98,6 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 	char *text = NULL;
 
 	memset(h, 0, sizeof(*h));
-	snprintf(h->isa, sizeof(h->isa), "%s", ls_isa_name(ls_isa_get()));
 	if (train_set) {
 		h->train_samples = ls_dataset_describe(train_set)->samples;
 		LS_TRY(ls_sample_hash(train_set, &h->train_hash));
@@ -133,12 +130,6 @@ static ls_status compare_data(const char *what, uint64_t samples_a, uint64_t sam
 static ls_status compare(const hello *a, const hello *b, char name[2][160])
 {
 	LS_TRY(ls_settings_agree(a->settings, name[0], b->settings, name[1]));
-	if (!ls_isa_same_bits(a->isa, b->isa))
-		return ls_fail(
-			LS_EMISMATCH,
-			"%s computes with %s and %s with %s, which give different bits: set LOCKSTEP_ISA=generic for "
-			"all",
-			name[0], a->isa, name[1], b->isa);
 	LS_TRY(compare_data("training", a->train_samples, b->train_samples, a->train_hash, b->train_hash, name));
 	return compare_data("test", a->test_samples, b->test_samples, a->test_hash, b->test_hash, name);
 }

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include <lockstep/train.h>
+
 #include "base/handles.h"
 
 /* ---- stop handles --------------------------------------------------------------------------------------------------- */
@@ -51,6 +53,26 @@ int ls_stop_is_requested(const ls_stop *stop)
 	return stop && atomic_load(&stop->requested);
 }
 
+/* ---- watching for them ----------------------------------------------------------------------------------------------- */
+
+static atomic_uint requests_to_all;
+
+void ls_train_stop(void)
+{
+	atomic_fetch_add(&requests_to_all, 1);
+}
+
+ls_status ls_stop_watch_begin(ls_stop_watch *out, const ls_stop *stop)
+{
+	*out = (ls_stop_watch){ .stop = stop, .before = atomic_load(&requests_to_all) };
+	return stop ? ls_handle_check(stop, LS_STOP_KIND) : LS_OK;
+}
+
+int ls_stop_watch_is_requested(const ls_stop_watch *watch)
+{
+	return atomic_load(&requests_to_all) != watch->before || ls_stop_is_requested(watch->stop);
+}
+
 /* ---- hooks ---------------------------------------------------------------------------------------------------------- */
 
 void ls_hooks_init(ls_hooks *h, const ls_train_hooks *given)
@@ -69,6 +91,12 @@ static void keep(ls_hooks *h, ls_status status, const char *which)
 	h->which = which;
 }
 
+/* Numbers are not right or wrong. */
+static int has_accuracy(const ls_setup *s)
+{
+	return ls_dataset_describe(s->train_set)->task != LS_TASK_REGRESSION;
+}
+
 void ls_hooks_step(ls_hooks *h, const ls_setup *s, const ls_ckpt_progress *position, double seconds,
 		   const ls_node_trainer_report *r)
 {
@@ -78,7 +106,7 @@ void ls_hooks_step(ls_hooks *h, const ls_setup *s, const ls_ckpt_progress *posit
 				     .epoch = (int64_t)position->epoch,
 				     .samples = r->samples,
 				     .loss = r->loss / samples,
-				     .accuracy = (double)r->correct / (double)r->answers,
+				     .accuracy = has_accuracy(s) ? (double)r->correct / (double)r->answers : NAN,
 				     .lr = ls_schedule_rate(&s->trainer->options.schedule, r->step),
 				     .gradient_norm = r->gradient_norm,
 				     .seconds = seconds };
@@ -91,19 +119,39 @@ void ls_hooks_epoch(ls_hooks *h, const ls_setup *s, const ls_ckpt_progress *posi
 		    const ls_eval_result *test)
 {
 	double samples = (double)position->loss_samples;
-	const ls_train_epoch epoch = { .epoch = (int64_t)position->epoch,
-				       .epochs = (int64_t)((s->total_steps + s->steps_per_epoch - 1) /
-							   s->steps_per_epoch),
-				       .step = (int64_t)position->step,
-				       .loss = position->loss_sum / samples,
-				       .accuracy = (double)position->correct / ls_setup_answers(s, samples),
-				       .seconds = seconds,
-				       .is_tested = test != NULL,
-				       .test_loss = test ? test->loss : NAN,
-				       .test_accuracy = test ? test->accuracy : NAN };
+	const ls_train_epoch epoch = {
+		.epoch = (int64_t)position->epoch,
+		.epochs = (int64_t)((s->total_steps + s->steps_per_epoch - 1) / s->steps_per_epoch),
+		.step = (int64_t)position->step,
+		.loss = position->loss_sum / samples,
+		.accuracy = has_accuracy(s) ? (double)position->correct / (double)position->answers : NAN,
+		.seconds = seconds,
+		.is_tested = test != NULL,
+		.test_loss = test ? test->loss : NAN,
+		.test_accuracy = test ? test->accuracy : NAN
+	};
 
 	if (h->hooks.epoch && h->status == LS_OK)
 		keep(h, h->hooks.epoch(h->hooks.context, &epoch), "epoch");
+}
+
+void ls_hooks_test(ls_hooks *h, const ls_ckpt_progress *position, uint64_t epoch, const ls_eval_result *r,
+		   double metric, int is_best)
+{
+	const ls_train_test test = { .step = (int64_t)position->step,
+				     .epoch = (int64_t)epoch,
+				     .loss = r->loss,
+				     .accuracy = r->accuracy,
+				     .perplexity = r->perplexity,
+				     .seconds = r->seconds,
+				     .metric = metric,
+				     .is_best = is_best,
+				     .best_step = (int64_t)position->best_step,
+				     .best = position->best,
+				     .stale = (int64_t)position->stale };
+
+	if (h->hooks.test && h->status == LS_OK)
+		keep(h, h->hooks.test(h->hooks.context, &test), "test");
 }
 
 void ls_hooks_checkpoint(ls_hooks *h, uint64_t step, const char *run, uint64_t fingerprint)

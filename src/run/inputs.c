@@ -10,7 +10,13 @@
 #include "base/status.h"
 #include "data/images/image.h"
 #include "data/readers/idx.h"
+#include "data/readers/npy.h"
+#include "data/readers/numpy_array.h"
 #include "data/readers/records.h"
+#include "data/readers/tar_header.h"
+#include "run/model_handle.h"
+#include "run/row_inputs.h"
+#include "run/tar_inputs.h"
 
 #define FILE_BYTES_MAX ((size_t)256 << 20) /* of an image */
 #define RECORD_BYTES_MAX ((size_t)64 << 20)
@@ -27,12 +33,16 @@ struct ls_inputs {
 	const char *path;
 	ls_stream *stream; /* NULL: none is open */
 	ls_input_kind kind;
-	uint64_t row; /* IDX, images: read so far */
+	uint64_t row; /* IDX, NumPy, images: read so far */
 	uint64_t rows;
+	ls_npy_images array;    /* NumPy */
+	ls_numpy_array archive; /* .npz: what holds the array; its data is NULL where there is none */
+	ls_tar_inputs tar;
 	ls_records *records;
 	size_t column; /* CSV of text */
 	int has_column;
-	uint8_t *bytes; /* (values) IDX */
+	uint8_t *bytes;      /* (values) IDX; NumPy: (values, 8) */
+	ls_row_inputs table; /* rows are NULL: the open one is none */
 };
 
 ls_status ls_inputs_new(ls_inputs **out, const ls_model *model, const ls_predict_options *options)
@@ -44,7 +54,7 @@ ls_status ls_inputs_new(ls_inputs **out, const ls_model *model, const ls_predict
 	in->options = options;
 	ls_status status = ls_model_describe(model, &in->facts);
 	in->values = (size_t)in->facts.channels * (size_t)in->facts.height * (size_t)in->facts.width;
-	in->bytes = calloc(in->values + 1, 1);
+	in->bytes = calloc(in->values + 1, sizeof(double));
 	if (status == LS_OK && !in->bytes)
 		status = ls_fail(LS_EMEMORY, "no memory to read inputs");
 	if (status == LS_OK)
@@ -60,6 +70,10 @@ static void close_input(ls_inputs *in)
 	in->records = NULL;
 	ls_stream_close(in->stream);
 	in->stream = NULL;
+	ls_numpy_array_close(&in->archive);
+	ls_tar_inputs_close(&in->tar);
+	if (in->table.rows)
+		ls_row_inputs_close(&in->table, in->options->quiet);
 }
 
 void ls_inputs_free(ls_inputs *in)
@@ -89,12 +103,20 @@ static int ends_with(const char *path, const char *end)
 	return length >= tail && strcasecmp(path + length - tail, end) == 0;
 }
 
+/* What numpy.savez() writes. */
+static int is_zip(const uint8_t *bytes, size_t size)
+{
+	return size >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
+}
+
 static ls_input_kind recognise(const ls_inputs *in, const uint8_t *bytes, size_t size)
 {
-	if (ls_image_sniff(bytes, size) != LS_IMAGE_NONE)
+	if (ls_image_sniff(bytes, size) != LS_IMAGE_NONE || ls_tar_is(bytes, size))
 		return LS_INPUT_IMAGE;
 	if (size >= 4 && bytes[0] == 0 && bytes[1] == 0)
 		return LS_INPUT_IDX;
+	if (ls_npy_is(bytes, size) || is_zip(bytes, size))
+		return LS_INPUT_NPY;
 	if (ends_with(in->path, ".csv") || ends_with(in->path, ".csv.gz"))
 		return LS_INPUT_CSV;
 	return is_text(in) ? LS_INPUT_TEXT : LS_INPUT_CSV;
@@ -102,7 +124,7 @@ static ls_input_kind recognise(const ls_inputs *in, const uint8_t *bytes, size_t
 
 static ls_status check_kind(const ls_inputs *in)
 {
-	int is_image = in->kind == LS_INPUT_IMAGE || in->kind == LS_INPUT_IDX;
+	int is_image = in->kind == LS_INPUT_IMAGE || in->kind == LS_INPUT_IDX || in->kind == LS_INPUT_NPY;
 
 	if (is_text(in) && is_image)
 		return ls_fail(LS_EMISMATCH, "%s holds images, and the model takes text", name_of(in));
@@ -153,24 +175,147 @@ static ls_status next_idx(ls_inputs *in, ls_input_sample *out, int *found)
 	return ls_model_normalise(in->model, out->image);
 }
 
+/* ---- NumPy --------------------------------------------------------------------------------------------------------- */
+
+static ls_status read_npy_header(ls_inputs *in, ls_npy *npy)
+{
+	uint8_t *header = malloc(LS_NPY_HEADER_MAX);
+	size_t got = 0, more = 0, all = 0;
+
+	if (!header)
+		return ls_fail(LS_EMEMORY, "%s: no memory to read it", name_of(in));
+	ls_status status = ls_stream_read_all(in->stream, header, 12, &got);
+	if (status == LS_OK)
+		status = ls_npy_begin(&all, header, got, name_of(in));
+	if (status == LS_OK && all < got)
+		status = ls_fail(LS_EFORMAT, "%s: damaged NumPy header: it is too short", name_of(in));
+	if (status == LS_OK)
+		status = ls_stream_read_all(in->stream, header + got, all - got, &more);
+	if (status == LS_OK)
+		status = ls_npy_header(npy, header, got + more, name_of(in));
+	free(header);
+	return status;
+}
+
+/* An array of one image, (H, W) or (H, W, C), is what people save. */
+static void take_single(const ls_inputs *in, ls_npy *npy)
+{
+	const ls_model_facts *f = &in->facts;
+	int is_plane = npy->rank == 2 && f->channels == 1;
+	int is_image = npy->rank == 3 && f->channels > 1 && npy->elements == in->values;
+
+	if (!is_plane && !is_image)
+		return;
+	memmove(npy->dims + 1, npy->dims, (size_t)npy->rank * sizeof(*npy->dims));
+	npy->dims[0] = 1;
+	npy->rank++;
+}
+
+/* An archive is read where it lies. */
+static ls_status begin_npz(ls_inputs *in, ls_npy *npy)
+{
+	if (strcmp(in->path, "-") == 0)
+		return ls_fail(LS_EFORMAT, "%s: an .npz archive is not read from a pipe; give the name of its file",
+			       name_of(in));
+	LS_TRY(ls_numpy_array_open_inputs(&in->archive, in->path));
+	*npy = in->archive.npy;
+	return LS_OK;
+}
+
+static ls_status begin_npy(ls_inputs *in, int is_archive)
+{
+	const ls_model_facts *f = &in->facts;
+	ls_npy npy = { 0 };
+
+	LS_TRY(is_archive ? begin_npz(in, &npy) : read_npy_header(in, &npy));
+	take_single(in, &npy);
+	LS_TRY(ls_npy_as_images(&in->array, &npy, name_of(in)));
+	if (in->array.channels != f->channels || in->array.height != f->height || in->array.width != f->width)
+		return ls_fail(LS_EMISMATCH, "%s has images of %dx%dx%d%s; the model takes %dx%dx%d", name_of(in),
+			       in->array.channels, in->array.height, in->array.width,
+			       in->array.is_channels_last ? " (channels last)" : "", f->channels, f->height, f->width);
+	in->rows = in->array.samples;
+	return LS_OK;
+}
+
+/* The next image of the file, in its own type: in a buffer, or where it lies in an archive. */
+static ls_status next_npy_row(ls_inputs *in, uint64_t row, const uint8_t **bytes)
+{
+	size_t got = 0;
+
+	*bytes = in->bytes;
+	if (in->archive.npy.data) {
+		*bytes = in->archive.npy.data + (row - 1) * in->array.row_bytes;
+		return ls_file_map_check(&in->archive.map);
+	}
+	LS_TRY(ls_stream_read_all(in->stream, in->bytes, in->array.row_bytes, &got));
+	if (got == in->array.row_bytes)
+		return LS_OK;
+	in->row = in->rows;
+	return ls_fail(LS_EFORMAT, "%s: cut short in image %llu of %llu", name_of(in), (unsigned long long)row,
+		       (unsigned long long)in->rows);
+}
+
+static ls_status next_npy(ls_inputs *in, ls_input_sample *out, int *found)
+{
+	size_t values = in->values;
+	const uint8_t *row;
+
+	if (in->row == in->rows)
+		return LS_OK;
+	out->row = ++in->row;
+	LS_TRY(next_npy_row(in, out->row, &row));
+	if (in->array.is_float) {
+		LS_TRY(ls_npy_to_floats(&in->array, row, out->row - 1, name_of(in), out->image));
+		*found = 1;
+		return in->options->is_normalised ? LS_OK : ls_model_normalise_floats(in->model, out->image);
+	}
+	uint8_t *bytes = (uint8_t *)out->image + 3 * values; /* widened front to back: no byte is overwritten unread */
+	LS_TRY(ls_npy_to_bytes(&in->array, row, out->row - 1, name_of(in), bytes));
+	for (size_t i = 0; i < values; i++)
+		out->image[i] = bytes[i];
+	*found = 1;
+	return ls_model_normalise(in->model, out->image);
+}
+
 /* ---- images -------------------------------------------------------------------------------------------------------- */
+
+static ls_status decode(const ls_inputs *in, const uint8_t *bytes, size_t size, const char *name, float *image)
+{
+	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
+
+	how.name = name;
+	how.resize = in->options->resize;
+	return ls_model_read_image(in->model, bytes, size, &how, image);
+}
 
 static ls_status next_image(ls_inputs *in, ls_input_sample *out, int *found)
 {
-	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
 	uint8_t *bytes = NULL;
 	size_t size = 0;
 
 	if (in->row++ > 0)
 		return LS_OK;
 	LS_TRY(ls_stream_take(in->stream, &bytes, &size, FILE_BYTES_MAX));
-	how.name = name_of(in);
-	how.resize = in->options->resize;
-	ls_status status = ls_model_read_image(in->model, bytes, size, &how, out->image);
+	ls_status status = decode(in, bytes, size, name_of(in), out->image);
 	free(bytes);
 	out->row = 1;
 	*found = status == LS_OK;
 	return status;
+}
+
+static ls_status next_member(ls_inputs *in, ls_input_sample *out, int *found)
+{
+	ls_tar_image image;
+	int more = 0;
+
+	LS_TRY(ls_tar_inputs_next(&in->tar, &image, &more));
+	if (!more)
+		return LS_OK;
+	out->row = in->tar.images;
+	LS_TRY(decode(in, image.bytes, image.size, image.name, out->image));
+	*found = 1;
+	return ls_file_map_check(&in->tar.map);
 }
 
 /* ---- text ---------------------------------------------------------------------------------------------------------- */
@@ -300,6 +445,33 @@ static ls_status next_record(ls_inputs *in, ls_input_sample *out, int *found)
 	return is_text(in) ? read_text_record(in, &record, out) : read_numbers(in, &record, out->image);
 }
 
+/* ---- rows of a table ----------------------------------------------------------------------------------------------- */
+
+/* What the model was trained on; texts are also read line by line, or from another column. */
+static int reads_rows(const ls_inputs *in)
+{
+	const ls_table_schema *s = &in->model->table;
+
+	if (s->targets == 0 || in->options->kind == LS_INPUT_TEXT || in->options->column)
+		return 0;
+	return !s->text || ls_table_rows_named(in->path);
+}
+
+static ls_status next_row(ls_inputs *in, ls_input_sample *out, int *found)
+{
+	const char *text = NULL;
+	size_t bytes = 0;
+
+	LS_TRY(ls_row_inputs_next(&in->table, out->image, &text, &bytes, &out->row, found));
+	if (!*found || !text)
+		return LS_OK;
+	int cut = 0;
+	ls_status status = ls_model_tokenize(in->model, text, bytes, out->text, &cut);
+	out->is_cut = cut > 0;
+	return status == LS_EFORMAT ? ls_fail_context(LS_EFORMAT, "%s:%llu", in->path, (unsigned long long)out->row)
+				    : status;
+}
+
 /* ---- inputs -------------------------------------------------------------------------------------------------------- */
 
 static ls_status begin_input(ls_inputs *in)
@@ -307,28 +479,36 @@ static ls_status begin_input(ls_inputs *in)
 	const uint8_t *bytes;
 	size_t got;
 
+	if (reads_rows(in))
+		return ls_row_inputs_open(&in->table, &in->model->table, in->path);
 	LS_TRY(ls_stream_open(&in->stream, in->path));
-	LS_TRY(ls_stream_peek(in->stream, &bytes, 8, &got));
+	LS_TRY(ls_stream_peek(in->stream, &bytes, LS_TAR_BLOCK, &got));
 	in->kind = in->options->kind != LS_INPUT_ANY ? in->options->kind : recognise(in, bytes, got);
 	LS_TRY(check_kind(in));
 	in->row = in->rows = 0;
 	in->has_column = 0;
 	if (in->kind == LS_INPUT_IDX)
 		return begin_idx(in);
+	if (in->kind == LS_INPUT_NPY)
+		return begin_npy(in, is_zip(bytes, got));
 	if (in->kind == LS_INPUT_IMAGE)
-		return LS_OK;
+		return ls_tar_is(bytes, got) ? ls_tar_inputs_open(&in->tar, in->path) : LS_OK;
 	if (got == 0)
 		return fail_at(in, 1, "nothing is in it");
-	return ls_records_new(&in->records, in->stream, in->kind == LS_INPUT_CSV, RECORD_BYTES_MAX);
+	return ls_records_new(&in->records, in->stream, in->kind == LS_INPUT_CSV ? ',' : 0, RECORD_BYTES_MAX);
 }
 
 static ls_status next_of_input(ls_inputs *in, ls_input_sample *out, int *found)
 {
+	if (in->table.rows)
+		return next_row(in, out, found);
 	switch (in->kind) {
 	case LS_INPUT_IDX:
 		return next_idx(in, out, found);
+	case LS_INPUT_NPY:
+		return next_npy(in, out, found);
 	case LS_INPUT_IMAGE:
-		return next_image(in, out, found);
+		return in->tar.is_open ? next_member(in, out, found) : next_image(in, out, found);
 	default:
 		return next_record(in, out, found);
 	}
@@ -338,15 +518,15 @@ static ls_status next_of_input(ls_inputs *in, ls_input_sample *out, int *found)
 static int is_lost(const ls_inputs *in, ls_status status)
 {
 	int is_of_record = status == LS_EFORMAT || status == LS_ENUMERIC;
-	return status != LS_OK && !(in->records && is_of_record);
+	return status != LS_OK && !((in->records || in->table.rows || in->tar.is_open) && is_of_record);
 }
 
 ls_status ls_inputs_next(ls_inputs *in, ls_input_sample *sample, int *found)
 {
 	*found = 0;
-	while (in->stream || in->next < in->options->input_count) {
+	while (in->stream || in->table.rows || in->next < in->options->input_count) {
 		ls_status status = LS_OK;
-		if (!in->stream) {
+		if (!in->stream && !in->table.rows) {
 			in->path = in->options->inputs[in->next++];
 			status = begin_input(in);
 		}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "checkpoint/generation.h"
 
 #define LOCK_FILE ".lock"
 #define TRIES 10
@@ -112,8 +113,11 @@ ls_run_where ls_run_lock_where(const ls_run_lock *lock, const char *run, char *o
 	char link[64];
 
 	out[0] = '\0';
-	if (lock->directory < 0 || !is_elsewhere(lock->directory, run))
+	if (lock->directory < 0)
 		return LS_RUN_THERE;
+	if (!is_elsewhere(lock->directory, run))
+		return lock->generation > 0 && ls_generation_newest(run) > lock->generation ? LS_RUN_TAKEN
+											    : LS_RUN_THERE;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", lock->directory);
 	ssize_t length = readlink(link, out, size - 1);
 	out[length > 0 ? length : 0] = '\0';

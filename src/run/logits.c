@@ -5,7 +5,7 @@
 
 #include "checkpoint/safetensors.h"
 
-enum { LOGITS, LABELS, IMAGES, TOKENS, SEGMENTS, STARTS, MASKED, TARGETS, KINDS };
+enum { LOGITS, LABELS, WANTED, IMAGES, TOKENS, SEGMENTS, STARTS, MASKED, TARGETS, KINDS };
 
 struct ls_logits {
 	const ls_dataset_info *info;
@@ -74,6 +74,8 @@ static ls_status make(ls_logits *o, const ls_dataset *set)
 
 	LS_TRY(add(o, LOGITS, "logits", LS_F32, 2, (int64_t[]){ n, (int64_t)o->classes }));
 	LS_TRY(add_vector(o, LABELS, "labels", LS_I32, n));
+	if (info->targets > 0)
+		LS_TRY(add(o, WANTED, "float_targets", LS_F32, 2, (int64_t[]){ n, info->targets }));
 	if (info->tokens_max > 0)
 		return add_text(o, set);
 	return add(o, IMAGES, "images", LS_F32, 4, (int64_t[]){ n, info->channels, info->height, info->width });
@@ -134,6 +136,9 @@ void ls_logits_keep(void *outputs, const ls_microbatch *microbatch, const float 
 
 	memcpy((float *)o->data[LOGITS] + first * o->classes, logits, count * o->classes * sizeof(float));
 	memcpy((int32_t *)o->data[LABELS] + first, microbatch->labels, count * sizeof(int32_t));
+	if (microbatch->targets)
+		memcpy((float *)o->data[WANTED] + first * (size_t)microbatch->target_count, microbatch->targets,
+		       count * (size_t)microbatch->target_count * sizeof(float));
 	if (microbatch->text)
 		keep_text(o, microbatch, first);
 	else

@@ -2,6 +2,7 @@
  * logits.h - a model's outputs on a dataset and what they are of, kept for another framework to check.
  *
  *   images   logits (n, classes), labels (n), images (n, C, H, W)
+ *   both     float_targets (n, outputs) where the data has them (lockstep/data.h)
  *   text     logits (n, classes), labels (n), tokens (t), segments (t), starts (n + 1): sample i has the tokens
  *            [starts[i], starts[i+1]); for pretraining also masked positions (p), places among the tokens, and targets
  *            (p), what stood there. Logits of masked positions are not kept: they would be p times the vocabulary.

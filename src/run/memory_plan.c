@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/thread.h"
+#include "checkpoint/memory_file.h"
 
 /* What a thread's stack and heap come to when it has done everything once (measured: 60 to 90 KB). */
 enum { THREAD_BYTES = 80 << 10 };
@@ -40,8 +41,9 @@ void ls_memory_plan_add_threads(ls_memory_plan *plan, int count)
 
 size_t ls_memory_plan_total(const ls_memory_plan *p)
 {
-	return p->resident + p->bytes.params + p->bytes.gradients + p->bytes.state + p->bytes.workspace + p->samples +
-	       p->evaluation + p->checkpoint + p->timeline + p->threads;
+	return p->resident + p->bytes.params + p->bytes.gradients + p->bytes.state + p->bytes.average +
+	       p->bytes.workspace + p->samples + p->evaluation + p->checkpoint + p->snapshot + p->in_memory +
+	       p->timeline + p->threads;
 }
 
 /* What a run needs and may have: of memory that is used, or of address space. */
@@ -120,6 +122,7 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "gradient sums", p->bytes.gradients, note);
 	snprintf(note, sizeof(note), "   (%s)", t->optimizer);
 	print_part(to, "optimizer state", p->bytes.state, note);
+	print_part(to, "moving average", p->bytes.average, "");
 	snprintf(note, sizeof(note), "   (%d device%s)", t->devices, ls_plural((uint64_t)t->devices, "s"));
 	print_part(to, "activations", p->bytes.workspace, note);
 	if (t->devices > 0 && backend->print_plan)
@@ -127,6 +130,9 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "samples read ahead", p->samples, "");
 	print_part(to, "evaluation", p->evaluation, "");
 	print_part(to, "checkpoint", p->checkpoint, "");
+	print_part(to, "snapshot", p->snapshot, "   (written as a checkpoint while training goes on)");
+	print_part(to, "snapshots in memory", p->in_memory,
+		   "   (two in " LS_MEMORY_DIRECTORY ", for when a node is lost)");
 	print_part(to, "timeline", p->timeline, "");
 	snprintf(note, sizeof(note), "   (%d thread%s)", p->thread_count, ls_plural((uint64_t)p->thread_count, "s"));
 	print_part(to, "threads", p->threads, note);
@@ -220,6 +226,13 @@ static ls_status refuse(const ls_memory_plan *p, const need *n, const ls_memory_
 		       p->trainer.devices, ls_plural((uint64_t)p->trainer.devices, "s"), small ? 0 : 2,
 		       (double)n->bytes / unit, small ? 'M' : 'G', n->kind, small ? 0 : 2, (double)n->allowed / unit,
 		       small ? 'M' : 'G', ls_memory_limit_name(&n->limit, name, sizeof(name)), text);
+}
+
+int ls_memory_plan_fits(const ls_memory_plan *p)
+{
+	need memory = memory_need(p), addresses = address_need(p);
+
+	return memory.bytes <= memory.allowed && addresses.bytes <= addresses.allowed;
 }
 
 ls_status ls_memory_plan_check(const ls_memory_plan *p, const ls_memory_advice *advice)

@@ -27,9 +27,11 @@ typedef struct ls_memory_plan {
 	size_t more;    /* gradients and evaluation, for other assignments */
 	size_t samples; /* read ahead */
 	size_t evaluation, checkpoint, timeline;
-	size_t threads;            /* their stacks, as far as they are used */
-	size_t unused;             /* mapped beside all this, never written to */
-	size_t files;              /* mapped to be read: no memory, and no data (ulimit -d) */
+	size_t in_memory; /* snapshots in /dev/shm, and what is on its way to the next node */
+	size_t snapshot;  /* a copy of parameters and optimizer state, which is written while training goes on */
+	size_t threads;   /* their stacks, as far as they are used */
+	size_t unused;    /* mapped beside all this, never written to */
+	size_t files;     /* mapped to be read: no memory, and no data (ulimit -d) */
 	int thread_count, running; /* all of them; how many run already */
 } ls_memory_plan;
 
@@ -53,6 +55,9 @@ typedef struct ls_memory_advice {
 	ls_status (*plan)(void *context, const ls_train_options *job, ls_memory_plan *out); /* fails: not possible */
 	void *context;
 } ls_memory_advice;
+
+/* Whether this machine has what the run may take. */
+int ls_memory_plan_fits(const ls_memory_plan *plan);
 
 /* Fails with LS_EMEMORY, and with a batch that would fit, where this machine has less than the run may take. */
 ls_status ls_memory_plan_check(const ls_memory_plan *plan, const ls_memory_advice *advice);

@@ -1,18 +1,25 @@
 #include "run/model.h"
 
+#include <string.h>
+
 #include "base/files.h"
+#include "base/names.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
 #include "data/readers/image_list.h"
+#include "data/readers/table_files.h"
 #include "data/unsupported.h"
 #include "graph/graph.h"
+#include "run/class_weights.h"
+
+#define TEXT_COLUMN "text" /* of a table, unless the options name another */
 
 /* Text that a model of images is given: opening it would ask for a vocabulary. */
 static ls_status check_path(const ls_model_row *model, const char *data)
 {
 	if (model->is_text || !ls_path_exists(data) || ls_directory_is(data) || ls_image_folder_is(data) ||
-	    !ls_corpus_is_text(data))
+	    ls_table_is(data) || ls_shards_is(data) || ls_numpy_is(data) || !ls_corpus_is_text(data))
 		return LS_OK;
 	LS_TRY(ls_data_check_format(data));
 	return ls_fail(
@@ -48,6 +55,26 @@ int ls_train_predicts_next(const ls_train_options *o)
 	return o->graph ? o->graph->predicts_next : row && row->predicts_next;
 }
 
+int ls_train_takes_text(const ls_train_options *o)
+{
+	const ls_model_row *row = !o->graph && o->model ? ls_model_row_of(o->model) : NULL;
+	return o->graph ? o->graph->tokens_max > 0 : row && row->is_text;
+}
+
+void ls_train_copy_model(ls_train_options *to, const ls_train_options *from)
+{
+	to->model = from->model;
+	to->dropout = from->dropout;
+	to->label_smoothing = from->label_smoothing;
+	to->layers = from->layers;
+	to->width = from->width;
+	to->heads = from->heads;
+	to->ffn = from->ffn;
+	to->max_len = from->max_len;
+	to->lora = from->lora;
+	to->loss = from->loss;
+}
+
 ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const ls_data_wanted *wanted)
 {
 	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
@@ -66,7 +93,18 @@ ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const 
 	d.replace_invalid = o->replace_invalid;
 	d.image_size = o->image_size;
 	d.cache = o->cache;
+	if (wanted->shape && wanted->shape->tokens_max == 0) {
+		d.channels = wanted->shape->channels;
+		d.height = wanted->shape->height;
+		d.width = wanted->shape->width;
+	}
 	d.next_token = ls_train_predicts_next(o);
+	d.target = o->target;
+	d.task = o->task;
+	d.skip_bad = o->skip_bad;
+	d.columns = wanted->columns;
+	if (ls_train_takes_text(o))
+		d.text_column = o->text_column ? o->text_column : TEXT_COLUMN;
 	return ls_dataset_open(out, &d);
 }
 
@@ -89,12 +127,51 @@ static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *in
 				"options.%s is for models whose size can be chosen, such as transformer; %s has a "
 				"fixed size",
 				sizes[i].name, row->name);
+	if (row && !row->is_text && strcmp(row->name, "mlp") != 0 && o->data && ls_table_is(o->data) &&
+	    info->tokens_max == 0)
+		return ls_fail(LS_EINVALID, "model %s takes images; for rows of %d numbers use options.model mlp",
+			       o->model, info->channels);
 	if (!row || row->is_text == (info->tokens_max > 0))
 		return LS_OK; /* building it reports an unknown name */
 	return ls_fail(LS_EMISMATCH,
-		       "model %s takes %s, and dataset %s is %s; `lockstep models` and `lockstep data` list "
-		       "what there is",
+		       "model %s takes %s, and dataset %s is %s; `lockstep models` and `lockstep data "
+		       "list` show which there are",
 		       o->model, row->is_text ? "text" : "images", info->name, row->is_text ? "images" : "text");
+}
+
+/* A loss is that of a task; "auto" is that of the data. */
+static const struct {
+	const char *name, *summary;
+	ls_task task;
+} losses[] = {
+	{ "auto", "the loss of the task (the default)", LS_TASK_CLASSIFICATION },
+	{ "cross-entropy", "of the softmax over all classes", LS_TASK_CLASSIFICATION },
+	{ "bce", "binary cross-entropy of every class or label by itself", LS_TASK_MULTI_LABEL },
+	{ "mse", "mean squared error", LS_TASK_REGRESSION },
+};
+
+const char *ls_loss_name(size_t i)
+{
+	return i < sizeof(losses) / sizeof(losses[0]) ? losses[i].name : NULL;
+}
+
+const char *ls_loss_summary(size_t i)
+{
+	return i < sizeof(losses) / sizeof(losses[0]) ? losses[i].summary : NULL;
+}
+
+static ls_status choose_loss(const ls_train_options *o, const ls_dataset_info *info, ls_task *out)
+{
+	size_t row = 0;
+
+	*out = info->task;
+	if (!o->loss || !strcmp(o->loss, losses[0].name))
+		return LS_OK;
+	LS_TRY(ls_name_find("loss", o->loss, ls_loss_name, &row));
+	if (info->masked_max > 0)
+		return ls_fail(LS_EINVALID, "options.loss %s: tokens are predicted by their cross-entropy", o->loss);
+	*out = losses[row].task;
+	return LS_OK;
 }
 
 ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const ls_dataset_info *info)
@@ -105,7 +182,9 @@ ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const 
 				   .height = info->height,
 				   .width = info->width,
 				   .classes = info->classes,
+				   .task = info->task,
 				   .dropout = o->dropout,
+				   .label_smoothing = o->label_smoothing,
 				   .text = { .tokens = info->tokens_max,
 					     .masked = info->masked_max,
 					     .vocabulary = info->vocabulary,
@@ -115,11 +194,12 @@ ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const 
 					     .ffn = (int)o->ffn,
 					     .positions = (int)o->max_len,
 					     .lora = (int)o->lora } };
-
 	ls_graph *graph = NULL;
+
 	LS_TRY(check_kind(o, info));
+	LS_TRY(choose_loss(o, info, &model.task));
 	LS_TRY(ls_model_build(&graph, &model));
-	ls_status status = o->label_smoothing > 0 ? ls_graph_smooth_labels(graph, o->label_smoothing) : LS_OK;
+	ls_status status = ls_class_weights_set(graph, o->class_weights);
 	if (status != LS_OK) {
 		ls_graph_free(graph);
 		return status;

@@ -27,15 +27,39 @@ ls_status ls_model_save(const ls_model *model, const char *path)
 	LS_TRY(ls_model_check_usable(model));
 	const ls_trained *t = &model->trained;
 	const ls_settings_context trained_on = { .vocabulary = model->vocabulary,
-						 .normalisation = ls_model_normalisation(model) };
+						 .normalisation = ls_model_normalisation(model),
+						 .columns = t->columns,
+						 .task = t->task };
 	ls_weights_notes notes = { 0 };
 
 	if (t->settings.model)
 		LS_TRY(ls_weights_note(&notes, &t->settings, trained_on));
 	ls_weights_note_input(&notes, t->graph);
-	ls_status status = write_weights(model, path, &notes);
+	char *labels = NULL;
+	ls_status status = ls_model_class_lines(model, &labels);
+	ls_weights_note_labels(&notes, labels);
+	if (status == LS_OK)
+		status = write_weights(model, path, &notes);
 	ls_weights_notes_release(&notes);
 	return status;
+}
+
+/* Of regression on a table: what its targets were standardised with, malloc'd; NULL: they were not. */
+static ls_status find_units(const ls_model *model, float **scale, float **offset)
+{
+	const ls_table_schema *s = &model->table;
+
+	if (s->targets == 0 || s->task != LS_TASK_REGRESSION)
+		return LS_OK;
+	*scale = malloc(s->targets * sizeof(**scale));
+	*offset = malloc(s->targets * sizeof(**offset));
+	if (!*scale || !*offset)
+		return ls_fail(LS_EMEMORY, "no memory for the units of %zu targets", s->targets);
+	for (size_t i = 0; i < s->targets; i++) {
+		(*scale)[i] = (float)s->target[i].deviation;
+		(*offset)[i] = (float)s->target[i].mean;
+	}
+	return LS_OK;
 }
 
 ls_status ls_model_export_onnx(const ls_model *model, const char *path)
@@ -46,19 +70,37 @@ ls_status ls_model_export_onnx(const ls_model *model, const char *path)
 	const char *name = t->settings.model ? t->settings.model : "model";
 	char *mean = n ? ls_normalisation_to_text(n->mean, n->channels) : NULL;
 	char *deviation = n ? ls_normalisation_to_text(n->deviation, n->channels) : NULL;
-	const ls_onnx_pair pairs[] = { { "model", name },
-				       { LS_WEIGHTS_MEAN, mean },
-				       { LS_WEIGHTS_DEVIATION, deviation } };
-	const ls_onnx_options options = { .graph = t->graph,
-					  .params = t->params,
-					  .buffers = t->buffers,
-					  .name = name,
-					  .metadata = pairs,
-					  .metadata_count = mean && deviation ? 3 : 1 };
-	ls_status status = n && !(mean && deviation)
-				   ? ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels)
-				   : ls_onnx_write(path, &options);
+	char *labels = NULL;
+	float *scale = NULL, *offset = NULL;
+	const int has_memory = !n || (mean && deviation);
+	ls_status status = has_memory ? ls_model_class_lines(model, &labels)
+				      : ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels);
+	ls_onnx_pair pairs[5] = { { "model", name } };
+	ls_onnx_options options = { .graph = t->graph,
+				    .params = t->params,
+				    .buffers = t->buffers,
+				    .name = name,
+				    .metadata = pairs,
+				    .metadata_count = 1 };
+
+	if (n) {
+		pairs[options.metadata_count++] = (ls_onnx_pair){ LS_WEIGHTS_MEAN, mean };
+		pairs[options.metadata_count++] = (ls_onnx_pair){ LS_WEIGHTS_DEVIATION, deviation };
+	}
+	if (labels)
+		pairs[options.metadata_count++] = (ls_onnx_pair){ LS_WEIGHTS_LABELS, labels };
+	if (t->columns) /* how rows become inputs */
+		pairs[options.metadata_count++] = (ls_onnx_pair){ LS_WEIGHTS_COLUMNS, t->columns };
+	if (status == LS_OK)
+		status = find_units(model, &scale, &offset);
+	options.scale = scale;
+	options.offset = offset;
+	if (status == LS_OK)
+		status = ls_onnx_write(path, &options);
 	free(mean);
 	free(deviation);
+	free(labels);
+	free(scale);
+	free(offset);
 	return status;
 }

@@ -4,6 +4,7 @@
 #include "run/model_handle.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/handles.h"
 #include "base/memory.h"
@@ -67,6 +68,7 @@ static ls_status choose_devices(ls_model *model, int64_t devices, int64_t thread
 static ls_status load(ls_model *model, const ls_model_load_options *o)
 {
 	const ls_eval_options which = { .source = o->source,
+					.best = o->best,
 					.model = o->model,
 					.seq_len = o->seq_len,
 					.layers = o->layers,
@@ -99,7 +101,7 @@ ls_status ls_model_load(ls_model **out, const ls_model_load_options *options)
 {
 	ls_model_load_options own = LS_MODEL_LOAD_OPTIONS_INIT;
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, threads, "LS_MODEL_LOAD_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, threads, "LS_MODEL_LOAD_OPTIONS_INIT"));
 	ls_model *model = alloc_model();
 	return model ? finish(out, model, load(model, &own)) : LS_EMEMORY;
 }
@@ -141,6 +143,7 @@ static void note_settings(ls_train_options *s, const ls_model_options *o, uint64
 	s->model = row->name;
 	s->data = NULL;
 	s->dropout = o->dropout;
+	s->label_smoothing = o->label_smoothing;
 	s->seed = seed;
 	if (!row->is_text)
 		return;
@@ -155,18 +158,20 @@ static void note_settings(ls_train_options *s, const ls_model_options *o, uint64
 
 ls_status ls_model_new_named(ls_model **out, const ls_model_options *options, uint64_t seed)
 {
+	ls_model_options own = LS_MODEL_OPTIONS_INIT;
 	ls_graph *graph = NULL;
 	ls_model *model = NULL;
 
 	if (!options || !options->name)
 		return ls_fail(LS_EINVALID, "options.name is NULL: name a model; `lockstep models` lists them");
-	LS_TRY(ls_model_build(&graph, options));
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, task, "LS_MODEL_OPTIONS_INIT"));
+	LS_TRY(ls_model_build(&graph, &own));
 	ls_status status = ls_model_new(&model, graph, seed);
 	if (status != LS_OK) {
 		ls_graph_free(graph);
 		return status;
 	}
-	note_settings(&model->trained.settings, options, seed);
+	note_settings(&model->trained.settings, &own, seed);
 	*out = model;
 	return LS_OK;
 }
@@ -271,8 +276,16 @@ ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data)
 {
 	const ls_normalisation *n = ls_dataset_normalisation(data);
 
+	model->trained.task = ls_dataset_describe(data)->task;
+	if (ls_dataset_columns(data) && !model->trained.columns) {
+		model->trained.columns = strdup(ls_dataset_columns(data));
+		if (!model->trained.columns)
+			return ls_fail(LS_EMEMORY, "no memory for the columns of a table");
+		LS_TRY(ls_table_schema_from_text(&model->table, model->trained.columns, "the model"));
+	}
 	if (model->vocabulary == 0)
 		model->vocabulary = ls_dataset_describe(data)->vocabulary_hash;
+	LS_TRY(ls_model_learn_classes(model, data));
 	return n && model->trained.normalisation.channels == 0 ? ls_normalisation_copy(&model->trained.normalisation, n)
 							       : LS_OK;
 }
@@ -312,6 +325,7 @@ ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 				 .vocabulary = ls_graph_vocabulary(graph),
 				 .outputs = graph->values[graph->logits].channels,
 				 .predicts_next = graph->predicts_next,
+				 .task = t->task,
 				 .parameters = graph->params.trainable };
 
 	LS_TRY(ls_params_fingerprint(&graph->params, t->params, t->buffers, &facts.fingerprint));

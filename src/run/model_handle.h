@@ -8,6 +8,7 @@
 #include <lockstep/model.h>
 #include <stdatomic.h>
 
+#include "data/readers/table_schema.h"
 #include "data/text_input.h"
 #include "run/trained.h"
 #include "trainer/predict.h"
@@ -27,9 +28,10 @@ struct ls_model {
 
 	/* samples */
 	ls_tokenizer tokenizer;   /* zero: images, or no vocabulary is known */
-	char **class_names;       /* (outputs), of options.labels; NULL: none */
+	char **class_names;       /* (outputs); NULL: none */
 	char *class_text;         /* that they are in */
 	const char *const *known; /* of the dataset; NULL: none */
+	ls_table_schema table;    /* that it was trained on; zero: none */
 };
 
 /* It is a model, and its weights are there. */
@@ -38,6 +40,18 @@ ls_status ls_model_check_usable(const ls_model *model);
 /* What samples are made with: vocabulary, normalisation, names of classes. */
 ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options);
 void ls_model_close_samples(ls_model *model);
+
+/* In place: floats of an array as a model takes them, (value - mean) / deviation; of a model of bytes they are pixels from
+ * 0 to 1. */
+ls_status ls_model_normalise_floats(const ls_model *model, float *values);
+
+/* Names of classes: those in the file `labels`, where that is not NULL, else what is known of run, weights or data. */
+ls_status ls_model_open_classes(ls_model *model, const char *labels);
+void ls_model_close_classes(ls_model *model);
+/* A name per line, as files of weights note them, malloc'd; NULL: not known. */
+ls_status ls_model_class_lines(const ls_model *model, char **out);
+/* Those of the data, where the model knows none and there is one for each of its outputs. */
+ls_status ls_model_learn_classes(ls_model *model, const ls_dataset *data);
 
 /*
  * A trainer begins; fails where another has begun. From now on the parameters of its graph may be laid out anew, and when
@@ -48,8 +62,8 @@ ls_status ls_model_begin_training(ls_model *model);
 ls_status ls_model_lend(ls_model *model, size_t floats);
 void ls_model_end_training(ls_model *model);
 
-/* It is trained on this data: where it does not know the normalisation of its images, or its vocabulary, it is the
- * data's. */
+/* It is trained on this data: where it does not know the normalisation of its images, its vocabulary or the names of its
+ * classes, they are the data's. */
 ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data);
 
 /* One of its parameters, of that many elements. */

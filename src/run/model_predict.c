@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "backends/devices.h"
+#include "base/handles.h"
 #include "run/model_handle.h"
 
 /* Weights may have been set since the last time. */
@@ -52,6 +53,33 @@ static void softmax_row(float *row, int64_t outputs)
 		sum += exp((double)row[i] - (double)most);
 	for (int64_t i = 0; i < outputs; i++)
 		row[i] = (float)(exp((double)row[i] - (double)most) / sum);
+}
+
+/* The softmax of (0, x) has it in its second place: the same arithmetic as of classes. */
+static void sigmoid_all(float *logits, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++) {
+		float pair[2] = { 0, logits[i] };
+		softmax_row(pair, 2);
+		logits[i] = pair[1];
+	}
+}
+
+ls_status ls_model_interpret(const ls_model *model, float *logits, int64_t rows)
+{
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	const ls_table_schema *s = &model->table;
+	int64_t outputs = ls_graph_outputs(model->trained.graph);
+
+	if (model->trained.task == LS_TASK_CLASSIFICATION)
+		ls_softmax(logits, rows, outputs);
+	else if (model->trained.task == LS_TASK_MULTI_LABEL)
+		sigmoid_all(logits, rows * outputs);
+	else
+		for (int64_t i = 0; s->targets > 0 && i < rows * outputs; i++)
+			logits[i] = (float)((double)logits[i] * s->target[i % outputs].deviation +
+					    s->target[i % outputs].mean);
+	return LS_OK;
 }
 
 void ls_softmax(float *logits, int64_t rows, int64_t outputs)

@@ -1,24 +1,20 @@
 /*
- * model_samples.c - lockstep/model.h: from files and text to what a model takes, and what its classes are called.
+ * model_samples.c - lockstep/model.h: from files and text to what a model takes.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/files.h"
 #include "base/handles.h"
-#include "base/log.h"
 #include "base/options.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
 #include "data/normalise.h"
-#include "run/class_names.h"
 #include "run/model_handle.h"
 #include "run/vocabulary.h"
 
 #define FRAME 2 /* [CLS] and [SEP] */
-#define LABELS_BYTES_MAX ((size_t)1 << 26)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------- */
 
@@ -95,110 +91,34 @@ static ls_status choose_normalisation(ls_model *model, const ls_model_load_optio
 	return LS_OK;
 }
 
-/* ---- names of classes ---------------------------------------------------------------------------------------------- */
-
-/* Lines of class_text, which is changed, to class_names. */
-static ls_status split_labels(ls_model *model, const char *path, int64_t outputs)
+/* Outputs and inputs are the columns'. */
+static ls_status open_table(ls_model *model, int64_t outputs)
 {
-	int64_t count = 0;
-	char *rest = model->class_text;
+	const ls_trained *t = &model->trained;
+	const ls_tensor *in = &t->graph->values[t->graph->input];
 
-	for (char *line; (line = strsep(&rest, "\n"));) {
-		size_t length = strlen(line);
-		if (length > 0 && line[length - 1] == '\r')
-			line[length - 1] = '\0';
-		if (!rest && *line == '\0')
-			break;
-		if (count < outputs)
-			model->class_names[count] = line;
-		count++;
-	}
-	if (count != outputs)
-		return ls_fail(LS_EMISMATCH, "%s has %lld line%s; the model has %lld classes, and each needs a name",
-			       path, (long long)count, ls_plural((uint64_t)count, "s"), (long long)outputs);
-	return LS_OK;
-}
-
-static ls_status copy_text(char **out, const ls_file_map *map, const char *path)
-{
-	size_t valid = ls_text_invalid((const char *)map->data, map->bytes);
-	char *text = NULL;
-
-	if (map->bytes > LABELS_BYTES_MAX)
-		return ls_fail(LS_EFORMAT, "%s is too large to be a list of names", path);
-	if (valid < map->bytes || (map->bytes > 0 && memchr(map->data, 0, map->bytes)))
-		return ls_fail(LS_EFORMAT, "%s is not a text file in UTF-8", path);
-	text = calloc(map->bytes + 1, 1);
-	if (!text)
-		return ls_fail(LS_EMEMORY, "no memory for the names in %s", path);
-	if (map->bytes > 0)
-		memcpy(text, map->data, map->bytes);
-	*out = text;
-	return LS_OK;
-}
-
-static ls_status read_labels(ls_model *model, const char *path, int64_t outputs)
-{
-	ls_file_map map;
-
-	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = copy_text(&model->class_text, &map, path);
-	LS_TRY(ls_file_map_end(&map, status));
-	model->class_names = calloc((size_t)outputs, sizeof(*model->class_names));
-	if (!model->class_names)
-		return ls_fail(LS_EMEMORY, "no memory for %lld names", (long long)outputs);
-	return split_labels(model, path, outputs);
-}
-
-/* The run's file; one that does not fit is left alone: a head for another task has classes of its own. */
-static ls_status read_kept(ls_model *model, int64_t outputs)
-{
-	char kept[4096];
-
-	ls_class_names_find(kept, sizeof(kept), model->trained.weights.run);
-	if (kept[0] == '\0' || read_labels(model, kept, outputs) == LS_OK)
+	if (!t->columns)
 		return LS_OK;
-	ls_log_warning("%s is not used: %s", kept, ls_last_error());
-	free(model->class_names);
-	free(model->class_text);
-	model->class_names = NULL;
-	model->class_text = NULL;
+	LS_TRY(ls_table_schema_from_text(&model->table, t->columns, t->weights.file));
+	if (ls_table_outputs(&model->table) != outputs ||
+	    (!model->table.text && ls_table_features(&model->table) != (size_t)in->channels))
+		return ls_fail(LS_EFORMAT, "%s: the columns of its table do not fit the model", t->weights.file);
 	return LS_OK;
 }
 
 ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options)
 {
-	const ls_graph *graph = model->trained.graph;
-	int64_t outputs = graph->values[graph->logits].channels;
-
 	LS_TRY(open_tokenizer(model));
+	LS_TRY(open_table(model, ls_graph_outputs(model->trained.graph)));
 	LS_TRY(choose_normalisation(model, options));
-	if (options->labels)
-		return read_labels(model, options->labels, outputs);
-	LS_TRY(read_kept(model, outputs));
-	if (!model->class_names)
-		model->known = ls_class_names_of(NULL, model->trained.settings.data, outputs);
-	return LS_OK;
+	return ls_model_open_classes(model, options->labels);
 }
 
 void ls_model_close_samples(ls_model *model)
 {
 	ls_tokenizer_close(&model->tokenizer);
-	free(model->class_names);
-	free(model->class_text);
-}
-
-const char *ls_model_class_name(const ls_model *model, int64_t i)
-{
-	if (ls_handle_check(model, LS_MODEL_KIND) != LS_OK)
-		return NULL;
-	const ls_graph *graph = model->trained.graph;
-
-	if (i < 0 || i >= graph->values[graph->logits].channels)
-		return NULL;
-	if (model->class_names)
-		return model->class_names[i];
-	return model->known ? model->known[i] : NULL;
+	ls_table_schema_release(&model->table);
+	ls_model_close_classes(model);
 }
 
 /* ---- images -------------------------------------------------------------------------------------------------------- */
@@ -206,6 +126,9 @@ const char *ls_model_class_name(const ls_model *model, int64_t i)
 static ls_status check_images(const ls_model *model)
 {
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	if (model->table.targets > 0 && !model->table.text)
+		return ls_fail(LS_EMISMATCH,
+			       "the model was trained on a table: it takes rows of CSV, TSV or JSONL, not images");
 	if (model->trained.graph->tokens_max > 0)
 		return ls_fail(LS_EMISMATCH, "the model takes text, not images");
 	if (!ls_model_normalisation(model))
@@ -234,9 +157,11 @@ ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t c
 	LS_TRY(ls_image_decode_for(&decoded, bytes, count, o.name, o.pixels_max, &shape));
 	ls_status status = ls_image_resize(&decoded, o.resize, shape, image, o.name);
 	ls_image_release(&decoded);
-	if (status == LS_OK)
-		ls_pixels_normalise(image, shape, ls_model_normalisation(model));
-	return status;
+	if (status != LS_OK)
+		return status;
+	ls_pixels_round(image, (size_t)shape.channels * (size_t)shape.height * (size_t)shape.width);
+	ls_pixels_normalise(image, shape, ls_model_normalisation(model));
+	return LS_OK;
 }
 
 ls_status ls_model_normalise(const ls_model *model, float *pixels)
@@ -251,6 +176,58 @@ ls_status ls_model_normalise(const ls_model *model, float *pixels)
 				       i + 1, (double)pixels[i]);
 	ls_pixels_normalise(pixels, shape, ls_model_normalisation(model));
 	return LS_OK;
+}
+
+ls_status ls_model_normalise_floats(const ls_model *model, float *values)
+{
+	LS_TRY(check_images(model));
+	ls_image_shape shape = shape_of(model);
+	const ls_normalisation *n = ls_model_normalisation(model);
+	size_t positions = (size_t)shape.height * (size_t)shape.width;
+
+	for (int c = 0; c < shape.channels; c++) {
+		int from = n->channels == 1 ? 0 : c;
+		float mean = (float)n->mean[from], deviation = (float)n->deviation[from];
+		for (size_t i = 0; i < positions; i++, values++)
+			*values = (*values - mean) / deviation;
+	}
+	return LS_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+
+ls_status ls_model_read_row(const ls_model *model, const char *const *names, const char *const *values, size_t count,
+			    float *features)
+{
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	const ls_table_schema *s = &model->table;
+	ls_table_met met = { 0 };
+	size_t *places = calloc(s->inputs + 1, sizeof(*places));
+	const char **field = calloc(count + 1, sizeof(*field));
+	float *compact = calloc(s->inputs + 1, sizeof(*compact));
+	ls_status status = LS_OK;
+
+	if (s->inputs == 0)
+		status = ls_fail(LS_EMISMATCH, "the model was not trained on a table of numbers and categories");
+	else if (!places || !field || !compact)
+		status = ls_fail(LS_EMEMORY, "no memory for a row");
+	for (size_t k = 0; status == LS_OK && k < count; k++)
+		field[k] = values[k];
+	for (size_t i = 0; status == LS_OK && i < s->inputs; i++) {
+		while (places[i] < count && strcmp(names[places[i]], s->input[i].name) != 0)
+			places[i]++;
+		if (places[i] == count)
+			field[count] = ""; /* a missing value */
+	}
+	const ls_table_row row = { .line = 1, .field = field };
+	if (status == LS_OK)
+		status = ls_table_read_inputs(s, places, &row, "row", compact, &met);
+	if (status == LS_OK)
+		ls_table_expand(s, compact, features);
+	free(compact);
+	free(field);
+	free(places);
+	return status;
 }
 
 /* ---- text ---------------------------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static ls_status look(ls_normalisation *out, const ls_train_options *o)
 
 	if (!source || o->train_set)
 		return LS_OK;
-	if (ls_weights_find(&weights, source) == LS_OK)
+	if (ls_weights_find(&weights, source, 0) == LS_OK)
 		return ls_normalisation_of_weights(out, weights.file);
 	return o->resume ? of_beginning(out, o->run) : LS_OK;
 }

@@ -92,7 +92,7 @@ static ls_status flush_batch(prediction *p)
 		return LS_OK;
 	LS_TRY(p->texts ? ls_model_predict_text(p->model, p->texts, p->count, p->logits)
 			: ls_model_predict(p->model, p->images, p->count, p->logits));
-	ls_softmax(p->logits, p->count, outputs);
+	LS_TRY(ls_model_interpret(p->model, p->logits, p->count));
 	for (int64_t i = 0; i < p->count; i++)
 		ls_prediction_lines_add(&p->lines, p->from[i].input, p->from[i].row, p->logits + i * outputs);
 	if (fflush(p->lines.to) != 0 || ferror(p->lines.to))

@@ -53,10 +53,26 @@ static void put_json(FILE *to, const char *text)
 
 /* ---- lines --------------------------------------------------------------------------------------------------------- */
 
+/* The name of an output, or a number. */
+static const char *output_name(const ls_prediction_lines *l, int64_t i, char *room, size_t size)
+{
+	const char *name = ls_model_class_name(l->model, i);
+
+	if (!name)
+		snprintf(room, size, "output_%" PRId64, i);
+	return name ? name : room;
+}
+
 static void put_header(const ls_prediction_lines *l)
 {
+	char room[32];
+
 	fputs("input,row", l->to);
-	for (int64_t k = 1; k <= l->top; k++) {
+	for (int64_t i = 0; l->task != LS_TASK_CLASSIFICATION && i < l->outputs; i++) {
+		putc(',', l->to);
+		put_csv(l->to, output_name(l, i, room, sizeof(room)));
+	}
+	for (int64_t k = 1; l->task == LS_TASK_CLASSIFICATION && k <= l->top; k++) {
 		char number[24] = "";
 		if (k > 1)
 			snprintf(number, sizeof(number), "_%" PRId64, k);
@@ -79,6 +95,7 @@ ls_status ls_prediction_lines_begin(ls_prediction_lines *out, FILE *to, const ls
 	*out = (ls_prediction_lines){ .to = to,
 				      .model = model,
 				      .format = options->format,
+				      .task = facts.task,
 				      .outputs = facts.outputs,
 				      .top = options->top < facts.outputs ? options->top : facts.outputs,
 				      .has_names = ls_model_class_name(model, 0) != NULL };
@@ -138,8 +155,50 @@ static void add_json(const ls_prediction_lines *l, const char *input, uint64_t r
 	fputs(l->top > 1 ? "}]}\n" : "}\n", l->to);
 }
 
+/* Numbers, or a probability for every label. */
+static void add_values_csv(const ls_prediction_lines *l, const char *input, uint64_t row, const float *values)
+{
+	put_csv(l->to, input);
+	fprintf(l->to, ",%" PRIu64, row);
+	for (int64_t i = 0; i < l->outputs; i++)
+		fprintf(l->to, ",%.9g", (double)values[i]);
+	putc('\n', l->to);
+}
+
+static void add_values_json(const ls_prediction_lines *l, const char *input, uint64_t row, const float *values)
+{
+	char room[32];
+
+	fputs("{\"input\":", l->to);
+	put_json(l->to, input);
+	fprintf(l->to, ",\"row\":%" PRIu64 ",\"%s\":{", row,
+		l->task == LS_TASK_REGRESSION ? "values" : "probabilities");
+	for (int64_t i = 0; i < l->outputs; i++) {
+		if (i > 0)
+			putc(',', l->to);
+		put_json(l->to, output_name(l, i, room, sizeof(room)));
+		if (isfinite(values[i]))
+			fprintf(l->to, ":%.9g", (double)values[i]);
+		else
+			fputs(":null", l->to); /* JSON has no NaN */
+	}
+	fputs("}}\n", l->to);
+}
+
+static void add_values(const ls_prediction_lines *l, const char *input, uint64_t row, const float *values)
+{
+	if (l->format == LS_PREDICT_CSV)
+		add_values_csv(l, input, row, values);
+	else
+		add_values_json(l, input, row, values);
+}
+
 void ls_prediction_lines_add(ls_prediction_lines *l, const char *input, uint64_t row, const float *chances)
 {
+	if (l->task != LS_TASK_CLASSIFICATION) {
+		add_values(l, input, row, chances);
+		return;
+	}
 	ls_topk(chances, l->outputs, l->top, l->best);
 	if (l->format == LS_PREDICT_CSV)
 		add_csv(l, input, row, chances);

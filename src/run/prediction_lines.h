@@ -12,6 +12,7 @@ typedef struct ls_prediction_lines {
 	FILE *to;
 	const ls_model *model;
 	ls_predict_format format;
+	ls_task task;
 	int64_t outputs, top; /* top <= outputs */
 	int has_names;
 	int64_t *best; /* (top) */
@@ -22,7 +23,7 @@ ls_status ls_prediction_lines_begin(ls_prediction_lines *out, FILE *to, const ls
 				    const ls_predict_options *options);
 void ls_prediction_lines_end(ls_prediction_lines *lines);
 
-/* One sample; `chances` is (outputs), after the softmax. */
+/* One sample; `chances` is (outputs), as ls_model_interpret() leaves them. */
 void ls_prediction_lines_add(ls_prediction_lines *lines, const char *input, uint64_t row, const float *chances);
 
 #endif

@@ -2,9 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/names.h"
+#include "run/weights.h"
+
+enum { TEST_VALUES_MAX = 10 }; /* what an evaluation measured, and how it compares with the best */
 
 /* From metrics.jsonl, what the processes before this one came to. */
 static ls_status recall(ls_reporter *w, const char *run)
@@ -26,8 +31,7 @@ static ls_status recall(ls_reporter *w, const char *run)
 	return LS_OK;
 }
 
-/* Of all its processes: NaN where a record of an earlier one is missing. */
-static double seconds_of_run(const ls_reporter *w)
+double ls_reporter_seconds(const ls_reporter *w)
 {
 	return w->earlier_s + (ls_clock_seconds() - w->started);
 }
@@ -45,6 +49,22 @@ ls_status ls_reporter_begin(ls_reporter *w, const ls_setup *setup, uint64_t firs
 		LS_TRY(recall(w, run));
 	w->progress = ls_progress_begin();
 	return LS_OK;
+}
+
+ls_status ls_reporter_start(ls_reporter *w, uint64_t generation)
+{
+	const ls_layout *l = &w->setup->layout;
+	const ls_metric values[] = { { "generation", (double)generation },
+				     { "nodes", l->nodes },
+				     { "devices", l->all_devices } };
+
+	return ls_metrics_record(w->metrics, "start", w->first_step, values, 3);
+}
+
+void ls_reporter_mute(ls_reporter *w)
+{
+	ls_metrics_close(w->metrics);
+	w->metrics = NULL;
 }
 
 void ls_reporter_end(ls_reporter *w)
@@ -169,15 +189,26 @@ ls_status ls_reporter_epoch(ls_reporter *w, const ls_ckpt_progress *at)
 
 	w->epoch_s = ls_clock_seconds() - w->epoch_start;
 	ls_metric train[] = { { "loss", at->loss_sum / samples },
-			      { "accuracy", (double)at->correct / ls_setup_answers(w->setup, samples) },
 			      { "seconds", w->epoch_s },
-			      { "epoch", (double)at->epoch } };
-	return ls_metrics_record(w->metrics, "epoch", at->step, train, 4);
+			      { "epoch", (double)at->epoch },
+			      { "accuracy", (double)at->correct / (double)at->answers } };
+	int has_accuracy = ls_dataset_describe(w->setup->train_set)->task != LS_TASK_REGRESSION;
+	return ls_metrics_record(w->metrics, "epoch", at->step, train, has_accuracy ? 4 : 3);
 }
 
 static const char *accuracy_name(const ls_eval_result *test)
 {
 	return test->perplexity > 0 ? "next-token" : test->masked > 0 ? "next-sentence" : "test";
+}
+
+/* "MAE 1.2, RMSE 2.3, R2: 0.8502", or "micro F1 0.7, macro F1 0.6, subset accuracy: 0.8502". */
+static void describe_targets(char *out, size_t size, const ls_eval_result *test)
+{
+	if (test->task == LS_TASK_REGRESSION)
+		snprintf(out, size, "test MAE %.6g, RMSE %.6g, R2: %.4f", test->mae, test->rmse, test->r2);
+	else
+		snprintf(out, size, "test micro F1 %.4f, macro F1 %.4f, subset accuracy: %.4f", test->micro_f1,
+			 test->macro_f1, test->accuracy);
 }
 
 /* "test time 0.72 sec, test accuracy: 0.8502". In pretraining the labels are next sentences: "test time 0.72 sec, masked
@@ -187,6 +218,10 @@ static void describe_test(char *out, size_t size, const ls_eval_result *test)
 {
 	int used = snprintf(out, size, "test time %.2f sec, ", test->seconds);
 
+	if (test->task != LS_TASK_CLASSIFICATION) {
+		describe_targets(out + used, size - (size_t)used, test);
+		return;
+	}
 	if (test->perplexity > 0)
 		used += snprintf(out + used, size - (size_t)used, "loss %.4f, perplexity %.2f, ", test->loss,
 				 test->perplexity);
@@ -217,12 +252,24 @@ void ls_reporter_test_line(ls_reporter *w, const ls_eval_result *test)
 		return;
 	describe_test(text, sizeof(text), test);
 	ls_log_line("T%s", text + 1);
-	w->epoch_start = ls_clock_seconds();
+	w->epoch_start += test->seconds;
 }
 
-ls_status ls_reporter_checkpoint(ls_reporter *w, uint64_t step, uint64_t fingerprint)
+void ls_reporter_step_test_line(ls_reporter *w, uint64_t step, const ls_eval_result *test)
 {
-	return ls_metrics_record_fingerprint(w->metrics, "checkpoint", step, fingerprint, seconds_of_run(w));
+	char text[160];
+
+	w->epoch_start += test->seconds;
+	if (!ls_setup_is_first(w->setup))
+		return;
+	describe_test(text, sizeof(text), test);
+	ls_log_line("Step%llu: %s", (unsigned long long)step, text);
+}
+
+ls_status ls_reporter_checkpoint(ls_reporter *w, uint64_t step, uint64_t fingerprint, double seconds, double stall_s)
+{
+	const ls_metric times[] = { { "seconds", seconds }, { "stall_s", stall_s } };
+	return ls_metrics_record_fingerprint(w->metrics, "checkpoint", step, fingerprint, times, 2);
 }
 
 /* A run that was complete already when it was resumed has said so. */
@@ -230,8 +277,9 @@ ls_status ls_reporter_conclude(ls_reporter *w, uint64_t step, uint64_t fingerpri
 {
 	if (!w->metrics)
 		return LS_OK;
+	const ls_metric time = { "seconds", ls_reporter_seconds(w) };
 	if (!w->has_end || step != w->first_step)
-		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint, seconds_of_run(w)));
+		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint, &time, 1));
 	LS_TRY(ls_metrics_flush(w->metrics));
 	ls_status status = ls_run_conclude(w->setup->options->run, step, fingerprint);
 	if (status != LS_ENOTFOUND && status != LS_EFORMAT)
@@ -240,21 +288,73 @@ ls_status ls_reporter_conclude(ls_reporter *w, uint64_t step, uint64_t fingerpri
 	return LS_OK;
 }
 
-ls_status ls_reporter_test(ls_reporter *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)
+/* What an evaluation measured, in `values`; returns how many. */
+static size_t test_values(ls_metric *values, const ls_eval_result *test, uint64_t epoch)
 {
-	ls_metric values[] = { { "loss", test->loss },
-			       { "accuracy", test->accuracy },
-			       { "seconds", test->seconds },
-			       { "epoch", (double)epoch },
-			       { "token_loss", test->token_loss },
-			       { "token_accuracy", test->token_accuracy },
-			       { "perplexity", test->perplexity } };
-	size_t count = test->perplexity > 0 ? 7 : test->masked > 0 ? 6 : 4;
+	int is_regression = test->task == LS_TASK_REGRESSION;
+	const ls_metric of_targets[] = {
+		{ "loss", test->loss },
+		{ "seconds", test->seconds },
+		{ "epoch", (double)epoch },
+		{ is_regression ? "mae" : "micro_f1", is_regression ? test->mae : test->micro_f1 },
+		{ is_regression ? "rmse" : "macro_f1", is_regression ? test->rmse : test->macro_f1 },
+		{ is_regression ? "r2" : "accuracy", is_regression ? test->r2 : test->accuracy }
+	};
+	const ls_metric of_classes[] = { { "loss", test->loss },
+					 { "accuracy", test->accuracy },
+					 { "seconds", test->seconds },
+					 { "epoch", (double)epoch },
+					 { "token_loss", test->token_loss },
+					 { "token_accuracy", test->token_accuracy },
+					 { "perplexity", test->perplexity } };
+	int has_targets = test->task != LS_TASK_CLASSIFICATION;
+	size_t count = has_targets ? 6 : test->perplexity > 0 ? 7 : test->masked > 0 ? 6 : 4;
 
-	if (w->has_test && step == w->first_step)
+	memcpy(values, has_targets ? of_targets : of_classes, count * sizeof(*values));
+	return count;
+}
+
+ls_status ls_reporter_test(ls_reporter *w, const ls_ckpt_progress *at, uint64_t epoch, const ls_eval_result *test,
+			   const ls_best *best)
+{
+	ls_metric values[TEST_VALUES_MAX];
+	size_t count = test_values(values, test, epoch);
+
+	if (w->has_test && at->step == w->first_step)
 		return LS_OK;
-	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, count));
+	if (best->tally)
+		values[count++] = (ls_metric){ best->metric->name, best->value };
+	if (best->metric) {
+		values[count++] = (ls_metric){ "is_best", best->is_new };
+		values[count++] = (ls_metric){ "stale", (double)at->stale };
+	}
+	LS_TRY(ls_metrics_record(w->metrics, "test", at->step, values, count));
 	return ls_metrics_flush(w->metrics);
+}
+
+ls_status ls_reporter_best(ls_reporter *w, const ls_ckpt_progress *at, const ls_best *best)
+{
+	const ls_train_options *o = w->setup->options;
+	ls_metric values[] = { { "best", at->best },
+			       { "best_step", (double)at->best_step },
+			       { "stale", (double)at->stale } };
+	int has_ended = ls_best_has_ended(best, at), found = 0;
+	ls_metric step = { "step", (double)at->step };
+
+	if (!best->metric || !ls_setup_is_first(w->setup))
+		return LS_OK;
+	if (has_ended)
+		ls_log_line("Stopped early after step %llu: no better %s in %llu evaluation%s",
+			    (unsigned long long)at->step, best->metric->title, (unsigned long long)at->stale,
+			    ls_plural(at->stale, "s"));
+	if (at->best_step > 0)
+		ls_log_line("Best %s: %.4f after step %llu%s%s%s", best->metric->title, at->best,
+			    (unsigned long long)at->best_step, o->keep_best && o->run ? ", saved as " : "",
+			    o->keep_best && o->run ? o->run : "", o->keep_best && o->run ? "/" LS_WEIGHTS_BEST : "");
+	if (!has_ended || !o->run)
+		return LS_OK;
+	LS_TRY(ls_metrics_find(o->run, "early_stop", &step, 1, &found));
+	return found ? LS_OK : ls_metrics_record(w->metrics, "early_stop", at->step, values, 3);
 }
 
 static void log_target(double target, double epochs, double seconds, const char *since, double accuracy)
@@ -272,7 +372,7 @@ ls_status ls_reporter_target(ls_reporter *w, const ls_ckpt_progress *at, double 
 	double target = w->setup->options->to_accuracy;
 	double epochs = (double)at->step / (double)w->setup->steps_per_epoch;
 	int is_whole = isfinite(w->earlier_s);
-	double seconds = is_whole ? seconds_of_run(w) : ls_clock_seconds() - w->started;
+	double seconds = is_whole ? ls_reporter_seconds(w) : ls_clock_seconds() - w->started;
 	const char *since = is_whole ? "" : " since the resume";
 	ls_metric values[] = { { "target", target },
 			       { "accuracy", accuracy },

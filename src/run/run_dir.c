@@ -2,18 +2,27 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/isa.h"
 #include "base/log.h"
+#include "checkpoint/generation.h"
+#include "checkpoint/tensors.h"
 #include "comm/collectives.h"
 #include "metrics/metrics.h"
+#include "run/best.h"
 #include "run/class_names.h"
 #include "run/handshake.h"
 #include "run/vocabulary.h"
 #include "run/weights.h"
 #include "trainer/state_transfer.h"
+
+#define ELASTIC_WAIT_S 20.0
+#define RAW "raw" /* "raw.conv1.weight" in optimizer.safetensors: the parameters that a moving average follows */
 
 static ls_settings_context context_of(const ls_setup *s)
 {
@@ -23,20 +32,14 @@ static ls_settings_context context_of(const ls_setup *s)
 				      .train = s->train_hash,
 				      .test = s->test_hash,
 				      .normalisation = ls_dataset_normalisation(s->train_set),
+				      .columns = ls_dataset_columns(s->train_set),
+				      .task = info->task,
 				      .nodes = s->layout.nodes,
 				      .node_devices = s->asked.devices,
 				      .node_threads = s->asked.threads };
 }
 
-/* The settings as they are kept. */
-typedef struct kept {
-	ls_train_options options;
-	ls_settings_paths paths; /* of the options */
-	ls_settings_context context;
-	char *text; /* free() */
-} kept;
-
-static ls_status make_kept(const ls_setup *s, kept *k)
+static ls_status make_kept(const ls_setup *s, ls_kept *k)
 {
 	k->options = *s->options;
 	LS_TRY(ls_settings_absolute(&k->options, &k->paths));
@@ -54,19 +57,46 @@ static uint64_t vocabulary_of(const ls_setup *s)
 	return ls_dataset_describe(s->train_set)->vocabulary_hash;
 }
 
-/* The trainer's stores as a checkpoint sees them. */
-static ls_ckpt_content content_of(const ls_setup *s)
+static ls_keep_stores state_of(const ls_node_trainer *t, float *params)
 {
-	ls_node_trainer *t = s->trainer;
+	ls_keep_stores found = { .count = t->kind->slots };
+
+	for (int i = 0; i < found.count; i++) {
+		found.names[i] = t->kind->slot_names[i];
+		found.arrays[i] = t->slots[i];
+	}
+	if (t->average) {
+		found.names[found.count] = RAW;
+		found.arrays[found.count++] = params;
+	}
+	return found;
+}
+
+/* The trainer's stores as a checkpoint sees them. */
+ls_ckpt_content ls_keep_content(ls_node_trainer *t)
+{
 	return (ls_ckpt_content){ .table = &t->graph->params,
 				  .params = t->master,
 				  .buffers = t->buffers,
 				  .slots = t->kind->slots,
 				  .slot_names = t->kind->slot_names,
 				  .slot = t->slots,
-				  .model = !s->options->graph || s->options->model_handle ? s->options->model : NULL,
 				  .isa = ls_isa_name(ls_isa_get()),
-				  .kernels = s->backend->kernels() };
+				  .kernels = t->options.backend->kernels() };
+}
+
+/* The same of a run; `params` are those that it trains. */
+static ls_ckpt_content content_of(const ls_setup *s, float *params, const ls_keep_stores *state)
+{
+	ls_node_trainer *t = s->trainer;
+	ls_ckpt_content content = ls_keep_content(t);
+
+	content.params = t->average ? t->average : params;
+	content.slots = state->count;
+	content.slot_names = state->names;
+	content.slot = state->arrays;
+	content.model = !s->options->graph || s->options->model_handle ? s->options->model : NULL;
+	return content;
 }
 
 ls_status ls_keep_gather(const ls_setup *s)
@@ -74,43 +104,89 @@ ls_status ls_keep_gather(const ls_setup *s)
 	return ls_state_gather(s->trainer, s->layout.comm);
 }
 
-ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position, uint64_t *fingerprint)
+/* `params` are those that the run trains. */
+static ls_status prepare(ls_keep_job *job, const ls_setup *s, const ls_ckpt_progress *position, float *params)
 {
-	ls_ckpt_content content = content_of(s);
-	ls_weights_notes notes;
-	kept k;
+	ls_ckpt_content *content = &job->content;
 
-	LS_TRY(make_kept(s, &k));
-	ls_status status = ls_weights_note(&notes, &k.options, k.context);
-	if (status == LS_OK)
-		ls_weights_note_input(&notes, s->graph); /* a run is used where its data is not */
-	content.metadata = notes.pair;
-	content.metadata_count = notes.count;
-	content.progress = *position;
-	content.settings = k.text;
-	if (status == LS_OK)
-		status = ls_ckpt_save(s->options->run, &content, s->options->keep);
-	ls_weights_notes_release(&notes);
-	free(k.text);
-	if (status == LS_OK)
-		*fingerprint = content.fingerprint;
-	return status;
+	LS_TRY(make_kept(s, &job->kept));
+	ls_status status = ls_weights_note(&job->notes, &job->kept.options, job->kept.context);
+	if (status != LS_OK) {
+		ls_keep_job_release(job);
+		return status;
+	}
+	ls_weights_note_input(&job->notes, s->graph); /* a run is used where its data is not */
+	job->stores = state_of(s->trainer, params);
+	*content = content_of(s, params, &job->stores);
+	content->metadata = job->notes.pair;
+	content->metadata_count = job->notes.count;
+	content->progress = *position;
+	content->settings = job->kept.text;
+	return LS_OK;
+}
+
+ls_status ls_keep_prepare(ls_keep_job *job, const ls_setup *s, const ls_ckpt_progress *position)
+{
+	return prepare(job, s, position, s->trainer->master);
+}
+
+void ls_keep_job_release(ls_keep_job *job)
+{
+	ls_weights_notes_release(&job->notes);
+	free(job->kept.text);
+	job->kept.text = NULL;
 }
 
 static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_ckpt_progress *position)
 {
-	ls_ckpt_content content = content_of(s);
+	ls_node_trainer *t = s->trainer;
+	const ls_param_table *table = &t->graph->params;
+	ls_keep_stores state = state_of(t, t->params);
+	ls_ckpt_content content = content_of(s, t->params, &state);
+	ls_settings_stored stored;
 	char *settings = NULL;
 
 	LS_TRY(ls_ckpt_settings(checkpoint, &settings));
 	ls_status status = compare_settings(s, settings, checkpoint);
+	if (status == LS_OK)
+		status = ls_settings_from_json(&stored, settings, checkpoint);
 	free(settings);
 	LS_TRY(status);
-	content.params = s->trainer->params;
-	LS_TRY(ls_ckpt_load(checkpoint, &content));
+	status = ls_ckpt_load(checkpoint, &content);
+	if (status == LS_OK)
+		ls_best_forget(&content.progress, &stored.options, s->options);
+	ls_settings_stored_release(&stored);
+	LS_TRY(status);
+	if (t->average) /* what no gradient reaches is the same in both */
+		memcpy(t->params + table->reachable, t->average + table->reachable,
+		       (table->total - table->reachable) * sizeof(float));
 	*position = content.progress;
 	ls_log_note("resuming %s at step %llu", checkpoint, (unsigned long long)position->step);
 	return LS_OK;
+}
+
+/* A file like model.safetensors of a checkpoint, which says of what it is the best. */
+ls_status ls_keep_prepare_best(ls_keep_job *job, const ls_setup *s, const ls_ckpt_progress *position,
+			       const char *metric)
+{
+	LS_TRY(prepare(job, s, position, s->trainer->params));
+	ls_weights_note_best(&job->notes, metric, position->best, position->best_step);
+	job->content.metadata_count = job->notes.count;
+	job->content.slots = 0;
+	return LS_OK;
+}
+
+ls_status ls_keep_write_best(const char *run, const ls_ckpt_content *content)
+{
+	ls_ckpt_tensors tensors;
+	char path[4096];
+
+	LS_TRY(ls_path_join(path, sizeof(path), run, LS_WEIGHTS_BEST));
+	LS_TRY(ls_ckpt_tensors_model(&tensors, content->table, content->params, content->buffers,
+				     content->progress.batches_tracked));
+	ls_status status = ls_ckpt_tensors_write(&tensors, path, content, NULL);
+	ls_ckpt_tensors_release(&tensors);
+	return status;
 }
 
 /* A fresh run must not write over another one, of which run.json or a checkpoint may be all that is left. That a
@@ -131,6 +207,18 @@ static ls_status check_claim(const ls_train_options *o)
 	return LS_OK;
 }
 
+/* In an elastic run the start before may still be ending. */
+static ls_status take_lock(const ls_train_options *o, ls_run_lock *lock)
+{
+	const struct timespec moment = { .tv_nsec = 50000000 };
+	double end = ls_clock_seconds() + (o->elastic ? ELASTIC_WAIT_S : 0);
+	ls_status status;
+
+	while ((status = ls_run_lock_take(lock, o->run)) == LS_EIO && ls_clock_seconds() < end)
+		nanosleep(&moment, NULL);
+	return status;
+}
+
 /* Looked at twice: before, so that a refusal leaves no file behind, and under the lock, when nobody else can
  * change it.
  */
@@ -139,7 +227,7 @@ static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 	if (!o->resume)
 		LS_TRY(ls_path_make(o->run));
 	LS_TRY(check_claim(o));
-	LS_TRY(ls_run_lock_take(lock, o->run));
+	LS_TRY(take_lock(o, lock));
 	return check_claim(o);
 }
 
@@ -151,7 +239,7 @@ static ls_status describe_as(const ls_setup *s, const char *settings)
 
 static ls_status describe(const ls_setup *s)
 {
-	kept k;
+	ls_kept k;
 	LS_TRY(make_kept(s, &k));
 	ls_status status = describe_as(s, k.text);
 	free(k.text);
@@ -179,10 +267,11 @@ static ls_status describe_complete(const ls_setup *s)
 static void warn_of_case(const ls_setup *s, const char *file)
 {
 	ls_train_options theirs = LS_TRAIN_OPTIONS_INIT;
-	ls_weights_said said;
+	ls_weights_said said = { .class_weights = NULL };
+	ls_status status = ls_weights_read_notes(file, &theirs, &said);
 
-	if (ls_weights_read_notes(file, &theirs, &said) != LS_OK || !said.has_vocabulary || vocabulary_of(s) == 0 ||
-	    theirs.cased == s->options->cased)
+	ls_weights_said_release(&said);
+	if (status != LS_OK || !said.has_vocabulary || vocabulary_of(s) == 0 || theirs.cased == s->options->cased)
 		return;
 	ls_log_warning("%s was trained on text %s, and this run reads it %s: %s", file,
 		       theirs.cased ? "with capitals (options.cased)" : "in lower case",
@@ -209,7 +298,7 @@ static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_prog
 	LS_TRY(first_weights(s));
 	if (!init)
 		return LS_OK;
-	LS_TRY(ls_weights_find(&weights, init));
+	LS_TRY(ls_weights_find(&weights, init, 0));
 	ls_vocabulary_find(vocab, sizeof(vocab), weights.run);
 	how.trained = vocab[0] != '\0' ? vocab : NULL;
 	warn_of_case(s, weights.file);
@@ -240,11 +329,45 @@ static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
 	return status;
 }
 
-static ls_status load_newest(const ls_setup *s, ls_ckpt_progress *position)
+/* The snapshot was taken by a start that the last entry of run.json is about. */
+static ls_status use_memory(const ls_setup *s, ls_snapshots *memory, ls_ckpt_progress *position)
+{
+	const ls_train_options *o = s->options;
+	ls_settings_stored stored;
+	char *settings = NULL;
+
+	LS_TRY(ls_run_settings(o->run, 1, &settings));
+	ls_status status = compare_settings(s, settings, o->run);
+	if (status == LS_OK)
+		status = ls_settings_from_json(&stored, settings, o->run);
+	free(settings);
+	LS_TRY(status);
+	*position = memory->found.progress;
+	ls_best_forget(position, &stored.options, o);
+	ls_settings_stored_release(&stored);
+	memory->is_used = 1;
+	ls_log_note("resuming %s at step %llu, from snapshots in memory", o->run, (unsigned long long)position->step);
+	return LS_OK;
+}
+
+/* ".../step-000000200" */
+static uint64_t step_of(const char *checkpoint)
+{
+	const char *name = strrchr(checkpoint, '/');
+	unsigned long long step = 0;
+
+	return name && sscanf(name, "/step-%llu", &step) == 1 ? step : 0;
+}
+
+static ls_status load_newest(const ls_setup *s, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	char checkpoint[4096];
 	ls_status found = ls_ckpt_newest(s->options->run, checkpoint, sizeof(checkpoint));
+	int is_known = found == LS_OK || found == LS_ENOTFOUND;
 
+	memory->on_disk = found == LS_OK ? step_of(checkpoint) : 0;
+	if (memory->found.sequence > 0 && is_known && memory->on_disk < memory->found.progress.step)
+		return use_memory(s, memory, position);
 	if (found == LS_ENOTFOUND)
 		return start_again(s, position);
 	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
@@ -262,51 +385,71 @@ ls_status ls_keep_restore(const ls_setup *s, ls_run_lock *lock)
 	ls_run_lock_drop(lock);
 	LS_TRY(ls_path_make(o->run));
 	LS_TRY(ls_run_lock_take(lock, o->run));
+	LS_TRY(ls_generation_restore(o->run, lock->generation));
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
 	LS_TRY(ls_class_names_keep(o->run, s->train_set, s->graph->values[s->graph->logits].channels));
 	return describe(s);
 }
 
-static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
 
-	if (o->run)
+	if (o->run && !o->resume) /* a resumed one has been */
 		LS_TRY(claim(o, lock));
-	LS_TRY(o->resume ? load_newest(s, position) : start_weights(s, o->init, position));
+	LS_TRY(o->resume ? load_newest(s, memory, position) : start_weights(s, o->init, position));
+	if (o->resume)
+		LS_TRY(ls_best_recall(position, s));
 	if (!o->run)
 		return LS_OK;
+	LS_TRY(ls_generation_begin(o->run, &lock->generation));
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
 	LS_TRY(ls_class_names_keep(o->run, s->train_set, s->graph->values[s->graph->logits].channels));
 	return position->step < s->total_steps ? describe(s) : describe_complete(s);
 }
 
-/* A run that is refused before it began leaves nothing: neither the lock's file nor, when it is new and empty,
- * its directory. */
-static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+/* A run that is refused before it began leaves nothing: neither the lock's file and the number of its start nor, when it is
+ * new and empty, its directory. */
+static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
 	int is_new = o->run && !o->resume && !ls_path_exists(o->run);
-	ls_status status = begin_run(s, lock, position);
+	ls_status status = begin_run(s, lock, memory, position);
 
 	if (status == LS_OK || !o->run || o->resume)
 		return status;
+	if (lock->generation == 1)
+		ls_generation_withdraw(o->run);
 	ls_run_lock_withdraw(lock, o->run);
 	if (is_new)
 		rmdir(o->run);
 	return status;
 }
 
-ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+/* A run that is continued, on all nodes: claim it, and see which snapshots they have. */
+static ls_status begin_resumed(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memory)
+{
+	ls_status status = ls_setup_is_first(s) ? claim(s->options, lock) : LS_OK;
+
+	LS_TRY(ls_handshake_status(s->layout.comm, status));
+	return ls_snapshots_find(memory);
+}
+
+ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	ls_comm *comm = s->layout.comm;
 	int first = ls_setup_is_first(s), spread = s->options->resume || s->options->init || s->lender;
 
 	*position = (ls_ckpt_progress){ 0 };
-	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, position) : first_weights(s)));
+	if (s->options->resume && s->options->run)
+		LS_TRY(begin_resumed(s, lock, memory));
+	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, memory, position) : first_weights(s)));
 	LS_TRY(ls_comm_broadcast(comm, 0, &spread, sizeof(spread), "start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, position, sizeof(*position), "position"));
+	LS_TRY(ls_comm_broadcast(comm, 0, &memory->is_used, sizeof(memory->is_used), "use of snapshots"));
+	if (memory->is_used)
+		LS_TRY(ls_snapshots_load(memory));
 	return spread ? ls_state_scatter(s->trainer, comm, position->step > 0) : LS_OK;
 }

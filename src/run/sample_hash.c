@@ -25,6 +25,17 @@ static ls_status hash_image(const ls_dataset *set, uint64_t index, void *room, u
 	return LS_OK;
 }
 
+static ls_status hash_targets(const ls_dataset *set, uint64_t index, void *room, uint64_t *hash)
+{
+	size_t targets = (size_t)ls_dataset_describe(set)->targets;
+
+	if (targets == 0)
+		return LS_OK;
+	LS_TRY(ls_dataset_read_targets(set, index, room));
+	*hash = mix(*hash, room, targets * sizeof(float));
+	return LS_OK;
+}
+
 static ls_status hash_text(const ls_dataset *set, uint64_t index, int32_t *room, uint64_t *hash)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
@@ -46,6 +57,7 @@ ls_status ls_sample_hash(const ls_dataset *set, uint64_t *hash)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
 	size_t values = ls_dataset_values(info) + 2 * ((size_t)info->tokens_max + (size_t)info->masked_max);
+	values += (size_t)info->targets;
 	void *room = malloc(values * sizeof(float) + 1);
 	ls_status status = room ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a sample");
 
@@ -55,6 +67,8 @@ ls_status ls_sample_hash(const ls_dataset *set, uint64_t *hash)
 	for (uint64_t i = 0; status == LS_OK && i < PROBES && info->samples > 0; i++) {
 		uint64_t index = (info->samples - 1) * i / (PROBES - 1);
 		status = info->tokens_max > 0 ? hash_text(set, index, room, hash) : hash_image(set, index, room, hash);
+		if (status == LS_OK)
+			status = hash_targets(set, index, room, hash);
 	}
 	free(room);
 	return status;

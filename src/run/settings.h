@@ -26,6 +26,8 @@ typedef struct ls_settings_context {
 	uint64_t vocabulary;                   /* that the data was read with */
 	uint64_t text;                         /* see ls_dataset_info.text_hash */
 	const ls_normalisation *normalisation; /* of images; NULL: text, or the program's own dataset */
+	const char *columns;                   /* of a table; NULL: it is none */
+	ls_task task;                          /* of the training set */
 	uint64_t train, test;                  /* ls_sample_hash() of both sets */
 	int64_t nodes;                         /* how many there were */
 	int64_t node_devices; /* options.devices of the first node, as given: `devices` is of all; 0: by the cores */

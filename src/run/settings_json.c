@@ -247,6 +247,8 @@ ls_status ls_settings_read_stored(const char *text, const char *where, ls_train_
 		json_decref(object);
 		return status;
 	}
+	if (!json_object_get(object, "conv") && json_object_get(object, "batch"))
+		options->conv = "direct"; /* a run of a version that had nothing else */
 	if (!json_object_get(object, FORMAT) && json_object_get(object, "batch"))
 		take_first_edition(object, options);
 	options->schedule = ls_schedule_name(options->schedule);

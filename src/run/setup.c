@@ -3,6 +3,7 @@
 
 #include <lockstep/models.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/files.h"
@@ -11,8 +12,11 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/snapshot.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "run/class_weights.h"
+#include "run/columns.h"
 #include "run/effects.h"
 #include "run/handshake.h"
 #include "run/memory_plan.h"
@@ -20,6 +24,8 @@
 #include "run/normalisation.h"
 #include "run/remembered.h"
 #include "run/sample_hash.h"
+#include "run/snapshots.h"
+#include "run/target_report.h"
 #include "run/vocabulary.h"
 
 #define EVAL_BATCH 256
@@ -28,10 +34,16 @@
 static ls_status check(const ls_train_options *o)
 {
 	LS_TRY(ls_layout_check(o));
-	if (o->init && o->resume)
+	if (o->init && o->resume && !o->elastic) /* a later start of an elastic run has the command line of the first */
 		return ls_fail(
 			LS_EINVALID,
 			"options.init and options.resume: a resumed run has its weights already; give one of them");
+	if (o->elastic && (o->batch_per_device > 0 || o->lr_scale_workers))
+		return ls_fail(
+			LS_EINVALID,
+			"options.elastic: the number of devices changes, and with %s the result would, too; give "
+			"options.batch and options.micro_batch instead",
+			o->batch_per_device > 0 ? "options.batch_per_device" : "options.lr_scale_workers");
 	if (o->init && o->model_handle)
 		return ls_fail(
 			LS_EINVALID,
@@ -77,6 +89,24 @@ static const ls_normalisation *known_normalisation(const ls_model *model)
 	return n->channels > 0 ? n : NULL;
 }
 
+/* Settings that compare evaluations. */
+static ls_status check_test(const ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	char what[64] = "";
+
+	if (o->to_accuracy > 0)
+		snprintf(what, sizeof(what), "to_accuracy %g", o->to_accuracy);
+	else if (o->early_stop > 0)
+		snprintf(what, sizeof(what), "early_stop %lld", (long long)o->early_stop);
+	else if (o->keep_best)
+		snprintf(what, sizeof(what), "keep_best %.32s", o->keep_best);
+	if (what[0] == '\0' || s->test_set)
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "options.%s needs a test set%s", what,
+		       o->eval_every > 0 ? "" : " and evaluations: options.eval_every is 0");
+}
+
 static ls_status open_data(ls_setup *s)
 {
 	const ls_train_options *o = s->options;
@@ -85,6 +115,7 @@ static ls_status open_data(ls_setup *s)
 	wanted.normalisation = s->normalisation.channels > 0 ? &s->normalisation
 			       : o->model_handle             ? known_normalisation(o->model_handle)
 							     : NULL;
+	wanted.columns = s->columns ? s->columns : o->model_handle ? o->model_handle->trained.columns : NULL;
 	s->train_set = o->train_set;
 	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
 	if (!s->train_set) {
@@ -95,6 +126,8 @@ static ls_status open_data(ls_setup *s)
 		wanted.split = LS_SPLIT_TEST;
 		wanted.samples = o->test_samples;
 		wanted.normalisation = ls_dataset_normalisation(s->train_set);
+		wanted.shape = ls_dataset_describe(s->train_set);
+		wanted.columns = ls_dataset_columns(s->train_set);
 		LS_TRY(ls_train_open_data(&s->own_test, o, &wanted));
 		s->test_set = s->own_test;
 	}
@@ -102,9 +135,9 @@ static ls_status open_data(ls_setup *s)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(s->train_set)->name);
 	LS_TRY(ls_transforms_init(&s->transforms, o->augment, s->train_set, o->seed));
-	if (o->to_accuracy > 0 && !s->test_set)
-		return ls_fail(LS_EINVALID, "options.to_accuracy %g needs a test set%s", o->to_accuracy,
-			       o->eval_every > 0 ? "" : " and evaluations: options.eval_every is 0");
+	LS_TRY(check_test(s));
+	if (o->to_accuracy > 0 && ls_dataset_describe(s->train_set)->task == LS_TASK_REGRESSION)
+		return ls_fail(LS_EINVALID, "options.to_accuracy %g: regression has no accuracy", o->to_accuracy);
 	return hash_data(s);
 }
 
@@ -113,8 +146,11 @@ static ls_status check_classes(const ls_dataset *set)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
 
-	if (info->classes >= 2 || info->masked_max > 0)
+	if (info->classes >= 2 || info->masked_max > 0 || info->targets > 0)
 		return LS_OK;
+	if (info->classes == 1 && set->class_names)
+		return ls_fail(LS_EFORMAT, "%s: all samples are of class '%s'; training needs at least two classes",
+			       info->name, set->class_names[0]);
 	return ls_fail(LS_EFORMAT, "%s: all its labels are 0; training needs samples of at least two classes (0 and 1)",
 		       set->label_file ? set->label_file : info->name);
 }
@@ -134,6 +170,9 @@ static ls_status build_graph(ls_setup *s)
 		s->graph = s->own_graph;
 	}
 	LS_TRY(ls_graph_fits(s->graph, info));
+	LS_TRY(ls_graph_set_precision(s->graph, s->options->precision));
+	s->resolved.precision = s->graph->is_bf16 ? "bf16" : "fp32"; /* what auto came to is the run's setting */
+	LS_TRY(ls_graph_set_conv(s->graph, s->options->conv));
 	LS_TRY(ls_graph_freeze(s->graph, s->options->freeze));
 	return s->test_set ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
 }
@@ -178,9 +217,20 @@ static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batch
 		       : LS_OK;
 }
 
+ls_schedule_options ls_setup_schedule(const ls_train_options *o)
+{
+	return (ls_schedule_options){ .name = o->schedule,
+				      .lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1),
+				      .lr_min = o->lr_min,
+				      .warmup = (uint64_t)o->warmup,
+				      .total = (uint64_t)o->steps,
+				      .every = (uint64_t)o->lr_step_every,
+				      .factor = o->lr_step_factor };
+}
+
 ls_node_trainer_options ls_setup_trainer_options(const ls_train_options *o, const ls_layout *layout, ls_graph *graph)
 {
-	double lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1);
+	const ls_schedule_options schedule = ls_setup_schedule(o);
 
 	return (ls_node_trainer_options){
 		.graph = graph,
@@ -194,20 +244,16 @@ ls_node_trainer_options ls_setup_trainer_options(const ls_train_options *o, cons
 		.staleness = layout->staleness,
 		.bucket = (size_t)o->bucket_bytes / sizeof(float),
 		.optimizer = o->optimizer,
-		.hyper = { .lr = lr,
+		.hyper = { .lr = schedule.lr,
 			   .momentum = o->momentum,
 			   .beta1 = o->beta1,
 			   .beta2 = o->beta2,
 			   .epsilon = o->epsilon,
 			   .weight_decay = o->weight_decay,
 			   .nesterov = o->nesterov },
-		.schedule = { .name = o->schedule,
-			      .lr = lr,
-			      .lr_min = o->lr_min,
-			      .warmup = (uint64_t)o->warmup,
-			      .every = (uint64_t)o->lr_step_every,
-			      .factor = o->lr_step_factor },
+		.schedule = schedule,
 		.clip_norm = o->clip_norm,
+		.ema = o->ema,
 		.seed = o->seed,
 	};
 }
@@ -269,6 +315,40 @@ static ls_status plan_checkpoint(const ls_setup *s, ls_memory_plan *plan, int *r
 	return LS_OK;
 }
 
+/* Some checkpoint comes before the last step: then training goes on while it is written. */
+static int saves_on_the_way(const ls_setup *s)
+{
+	uint64_t every = (uint64_t)s->options->ckpt_every;
+	return (every > 0 ? every : s->steps_per_epoch) < s->total_steps;
+}
+
+/* Where there is no memory for it, checkpoints are written from the trainer's stores, and training waits. */
+static ls_status plan_snapshot(const ls_setup *s, ls_memory_plan *plan)
+{
+	const ls_optimizer_kind *kind;
+
+	if (!plan->trainer.keeps || !saves_on_the_way(s))
+		return LS_OK;
+	LS_TRY(ls_optimizer_find(plan->trainer.optimizer, &kind));
+	ls_memory_plan with = *plan;
+	with.snapshot = ls_snapshot_bytes(&s->graph->params, kind->slots + (plan->trainer.ema > 0));
+	ls_memory_plan_add_threads(&with, 1);
+	if (ls_memory_plan_fits(&with))
+		*plan = with;
+	return LS_OK;
+}
+
+/* The same for snapshots that a run goes on from when nodes are lost. */
+static void plan_memory_snapshots(const ls_setup *s, ls_memory_plan *plan)
+{
+	if (!ls_snapshots_wanted(s->options))
+		return;
+	ls_memory_plan with = *plan;
+	with.in_memory = ls_snapshots_bytes(&s->graph->params, &plan->trainer, s->layout.nodes);
+	if (ls_memory_plan_fits(&with))
+		*plan = with;
+}
+
 static ls_status plan_evaluation(const ls_setup *s, ls_memory_plan *plan, int *readers)
 {
 	ls_evaluator_options options = evaluator_options(s);
@@ -301,7 +381,10 @@ static void plan_reading(const ls_setup *s, ls_memory_plan *plan)
 /* Each device has a loader of its micro-batches. */
 static void plan_loaders(const ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
 {
-	ls_loader_options options = { .microbatch = batches->microbatch, .global_batch = batches->global };
+	ls_loader_options options = { .microbatch = batches->microbatch,
+				      .global_batch = batches->global,
+				      .transforms = s->transforms.count > 0 ? &s->transforms : NULL,
+				      .one_hot = ls_transforms_mix(&s->transforms) };
 	uint64_t devices = (uint64_t)s->layout.all_devices, microbatches = (uint64_t)plan->trainer.microbatches;
 	uint64_t steps = s->total_steps < UINT32_MAX ? s->total_steps : UINT32_MAX;
 	uint64_t of_device = steps * ((microbatches + devices - 1) / devices);
@@ -326,6 +409,8 @@ static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, l
 	LS_TRY(plan_checkpoint(s, plan, &readers));
 	ls_memory_plan_add_threads(plan, readers);
 	plan_reading(s, plan);
+	LS_TRY(plan_snapshot(s, plan));
+	plan_memory_snapshots(s, plan);
 	return LS_OK;
 }
 
@@ -362,9 +447,14 @@ static ls_status make_probe(ls_setup *s)
 static ls_status make_evaluator(ls_setup *s)
 {
 	ls_evaluator_options options = evaluator_options(s);
+	double *scale = NULL;
 
+	LS_TRY(ls_target_scales(s->test_set, &scale));
 	options.on = s->trainer->devices;
-	return ls_evaluator_new(&s->evaluator, &options);
+	options.scale = scale;
+	ls_status status = ls_evaluator_new(&s->evaluator, &options);
+	free(scale);
+	return status;
 }
 
 static ls_status make_evaluators(ls_setup *s)
@@ -404,6 +494,9 @@ static ls_status resolve(ls_setup *s)
 	s->resolved.threads = s->layout.threads;
 	if (s->vocab[0] != '\0')
 		s->resolved.vocab = s->vocab;
+	LS_TRY(ls_class_weights_resolve(&s->class_weights, s->given, s->train_set));
+	if (s->class_weights)
+		s->resolved.class_weights = s->class_weights;
 	LS_TRY(build_graph(s));
 	LS_TRY(count_steps(s));
 	return check_norms(s, &s->batches);
@@ -439,6 +532,10 @@ static ls_status build(ls_setup *s)
 	t.sum_buffers = plan.most;
 	LS_TRY(borrow_stores(s, &t));
 	LS_TRY(ls_node_trainer_new(&s->trainer, &t));
+	s->has_snapshot = plan.snapshot > 0;
+	s->has_memory = plan.in_memory > 0;
+	if (t.keeps && saves_on_the_way(s) && !s->has_snapshot)
+		ls_log_note("there is no memory to spare for a copy of the weights: training waits for checkpoints");
 	return make_evaluators(s);
 }
 
@@ -454,17 +551,8 @@ static ls_status use_model(ls_setup *s)
 		return ls_fail(
 			LS_EINVALID,
 			"options.graph and options.model_handle are both set; a model in memory brings its own graph");
-	const ls_train_options *m = &o->model_handle->trained.settings;
 	o->graph = o->model_handle->trained.own_graph;
-	o->model = m->model;
-	o->dropout = m->dropout;
-	o->label_smoothing = m->label_smoothing;
-	o->layers = m->layers;
-	o->width = m->width;
-	o->heads = m->heads;
-	o->ffn = m->ffn;
-	o->max_len = m->max_len;
-	o->lora = m->lora;
+	ls_train_copy_model(o, &o->model_handle->trained.settings);
 	return LS_OK;
 }
 
@@ -477,6 +565,7 @@ static ls_status make(ls_setup *s, ls_comm *comm)
 	LS_TRY(ls_handshake_status(comm, use_model(s)));
 	LS_TRY(ls_handshake_status(comm, open_layout(s, comm)));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
+	LS_TRY(ls_columns_find(&s->columns, s->options, comm, ls_setup_is_first(s)));
 	LS_TRY(ls_handshake_status(comm, open_all_data(s)));
 	LS_TRY(ls_layout_meet(&s->layout));
 	LS_TRY(ls_handshake_status(comm, resolve(s)));
@@ -567,6 +656,8 @@ void ls_setup_release(ls_setup *s)
 	ls_dataset_free(s->own_test);
 	ls_dataset_free(s->own_train);
 	ls_normalisation_release(&s->normalisation);
+	free(s->columns);
+	free(s->class_weights);
 	ls_layout_release(&s->layout);
 	ls_train_stored_release(&s->stored);
 	*s = (ls_setup){ 0 };

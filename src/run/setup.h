@@ -27,6 +27,8 @@ typedef struct ls_setup {
 	ls_layout layout;
 	ls_settings_batches batches;
 	ls_normalisation normalisation;         /* of the run's or the initial weights; zero: the data's own */
+	char *class_weights;                    /* that resolved names; NULL: none */
+	char *columns;                          /* of a table: the same; NULL: the data's own */
 	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */
 	ls_dataset *own_train, *own_test;
 	uint64_t train_hash, test_hash; /* of their samples when they were opened (sample_hash.h); 0: not our own */
@@ -39,12 +41,17 @@ typedef struct ls_setup {
 	ls_batches train_batches; /* opened when it is known where to start */
 	ls_evaluator *evaluator;  /* on all nodes; NULL without evaluation */
 	ls_evaluator *probe;      /* a few training samples, to check that weights give a finite loss */
+	int has_snapshot;         /* checkpoints are written from a copy, while training goes on */
+	int has_memory;           /* there is memory for snapshots that outlive the processes (snapshots.h) */
 } ls_setup;
 
 /* Fails before anything large is allocated when the machine has too little. With options->plan_memory prints the plan,
  * whether or not it fits, and makes nothing. `comm` is borrowed; NULL: one node. `setup` stays where it is, and is
  * released also after a failure. */
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_comm *comm);
+
+/* The learning rate by settings that are resolved; options.steps is the length of the whole training. */
+ls_schedule_options ls_setup_schedule(const ls_train_options *options);
 
 /* What a trainer takes from settings that are resolved and from a layout: optimizer, schedule, clipping, strategy. Its
  * batches are the caller's. */
@@ -56,12 +63,6 @@ ls_status ls_setup_batches(ls_setup *setup, uint64_t epoch, uint64_t epoch_step,
 
 /* When the communication thread is gone: until then messages may be under way to what this frees. */
 void ls_setup_release(ls_setup *setup);
-
-/* Predictions that so many samples make: one each, or in a language model one per token. */
-static inline double ls_setup_answers(const ls_setup *setup, double samples)
-{
-	return setup->graph->predicts_next ? samples * setup->graph->masked_max : samples;
-}
 
 /* The node that prints and writes. */
 static inline int ls_setup_is_first(const ls_setup *setup)

@@ -7,6 +7,16 @@
 #include "base/names.h"
 #include "data/normalise.h"
 
+/* "10 classes", "3 labels" or "1 target". */
+static const char *unit(const ls_dataset_info *info)
+{
+	int is_one = info->classes == 1;
+	return info->task == LS_TASK_CLASSIFICATION ? (is_one ? "class" : "classes")
+	       : info->task == LS_TASK_MULTI_LABEL  ? (is_one ? "label" : "labels")
+	       : is_one                             ? "target"
+						    : "targets";
+}
+
 /* "1x28x28, 10 classes, normalised with mean 0.1307, deviation 0.3081", or "at most 64 tokens, 5 classes". */
 static void describe_samples(char *out, size_t size, const ls_dataset *set)
 {
@@ -16,17 +26,15 @@ static void describe_samples(char *out, size_t size, const ls_dataset *set)
 
 	if (n)
 		ls_normalisation_show(n, constants, sizeof(constants));
-	if (info->tokens_max > 0 && info->classes == 1)
+	if (info->tokens_max > 0 && info->classes == 1 && info->task == LS_TASK_CLASSIFICATION)
 		snprintf(out, size, "%d token%s, vocabulary of %d", info->tokens_max,
 			 ls_plural((uint64_t)info->tokens_max, "s"), info->vocabulary);
 	else if (info->tokens_max > 0)
-		snprintf(out, size, "at most %d token%s, %d class%s, vocabulary of %d", info->tokens_max,
-			 ls_plural((uint64_t)info->tokens_max, "s"), info->classes,
-			 ls_plural((uint64_t)info->classes, "es"), info->vocabulary);
+		snprintf(out, size, "at most %d token%s, %d %s, vocabulary of %d", info->tokens_max,
+			 ls_plural((uint64_t)info->tokens_max, "s"), info->classes, unit(info), info->vocabulary);
 	else
-		snprintf(out, size, "%dx%dx%d, %d class%s%s%s", info->channels, info->height, info->width,
-			 info->classes, ls_plural((uint64_t)info->classes, "es"), n ? ", normalised with " : "",
-			 constants);
+		snprintf(out, size, "%dx%dx%d, %d %s%s%s", info->channels, info->height, info->width, info->classes,
+			 unit(info), n ? ", normalised with " : "", constants);
 }
 
 static void print_model(const ls_setup *s)
@@ -94,4 +102,14 @@ void ls_summary(const ls_setup *setup, uint64_t first_step)
 	print_model(setup);
 	print_steps(setup, first_step);
 	print_machine(setup);
+	if (setup->graph->is_bf16 && ls_op_bf16_is_native())
+		ls_log_line("products in bf16, by the processor's instructions; sums, weights and update in fp32");
+	else if (setup->graph->is_bf16)
+		ls_log_warning("bf16 is emulated, so that the bits are those of processors with AVX512-BF16; "
+			       "options.precision fp32 is faster here");
+	if (ls_isa_is_emulated(ls_isa_get()))
+		ls_log_warning(
+			"%s: fused multiply-adds are emulated, so that the bits are those of any other processor; "
+			"that is many times slower than on a processor with AVX2 or NEON",
+			ls_isa_name(ls_isa_get()));
 }

@@ -4,6 +4,8 @@
  *     setup -> (resume, evaluate what is owed) -> { step -> account -> report -> (checkpoint) }
  *           -> epoch: checkpoint, evaluate -> ...
  *
+ * Which evaluation is the best, and whether the run ends because none is any more, is in best.h.
+ *
  * What differs where nodes do not complete steps together (ps-async) is in async.h.
  *
  * `position` says where the next step is that is not accounted for. On one node that is the next one; on several the
@@ -12,13 +14,11 @@
  */
 #include <lockstep/train.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/handles.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "base/options.h"
@@ -27,20 +27,14 @@
 #include "comm/init.h"
 #include "run/async.h"
 #include "run/banner.h"
+#include "run/best.h"
 #include "run/hooks.h"
 #include "run/node.h"
 #include "run/reporter.h"
 #include "run/saver.h"
 #include "run/summary.h"
 #include "trainer/audit.h"
-
-/* Every run remembers how many there were when it began. */
-static atomic_uint stop_requests;
-
-void ls_train_stop(void)
-{
-	atomic_fetch_add(&stop_requests, 1);
-}
+#include "trainer/state_transfer.h"
 
 /* The newest evaluation. */
 typedef struct tested {
@@ -55,10 +49,10 @@ typedef struct loop {
 	ls_reporter reporter;
 	ls_saver saver;
 	tested test;
+	ls_best best;
 	ls_async async;
 	ls_hooks hooks;
-	const ls_stop *stop;
-	unsigned stops_before;
+	ls_stop_watch watch;
 	int stops;    /* all nodes have agreed to end here */
 	int reached;  /* the test accuracy that options.to_accuracy asks for */
 	int together; /* all nodes fail with what fails now */
@@ -69,8 +63,7 @@ typedef struct loop {
 static int is_stopping(void *context)
 {
 	const loop *l = context;
-	return atomic_load(&stop_requests) != l->stops_before || ls_stop_is_requested(l->stop) ||
-	       l->hooks.status != LS_OK;
+	return ls_stop_watch_is_requested(&l->watch) || l->hooks.status != LS_OK;
 }
 
 static int wants_to_end(loop *l)
@@ -88,7 +81,7 @@ static ls_status useless_start(const loop *l, double loss)
 		       init ? init : "", ls_dataset_describe(l->setup.train_set)->name);
 }
 
-static ls_status diverged(const loop *l, double loss)
+static ls_status diverged(loop *l, double loss)
 {
 	return ls_fail(LS_ENUMERIC, "the loss became %s at step %llu (epoch %llu): %s; " LS_DIVERGED,
 		       isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
@@ -116,6 +109,7 @@ static void advance(ls_ckpt_progress *p, const ls_node_trainer_report *r)
 	p->loss_sum += r->loss;
 	p->loss_samples += (uint64_t)r->samples;
 	p->correct += (uint64_t)r->correct;
+	p->answers += (uint64_t)r->answers;
 	p->batches_tracked++;
 }
 
@@ -159,6 +153,17 @@ static int is_due(uint64_t every, uint64_t step)
 	return every > 0 && step % every == 0;
 }
 
+/* By steps, else at the ends of epochs. */
+static int is_test_due(const loop *l, uint64_t step, int ends_epoch, uint64_t epochs)
+{
+	const ls_train_options *o = l->setup.options;
+
+	if (!l->setup.evaluator)
+		return 0;
+	return o->eval_steps > 0 ? is_due((uint64_t)o->eval_steps, step)
+				 : ends_epoch && is_due((uint64_t)o->eval_every, epochs);
+}
+
 static int is_audit_due(const loop *l, uint64_t done)
 {
 	return l->setup.layout.nodes > 1 && is_due((uint64_t)l->setup.options->audit_every, done);
@@ -169,7 +174,8 @@ static int must_drain(const loop *l, uint64_t done, int last_in_epoch)
 {
 	const ls_train_options *o = l->setup.options;
 	return last_in_epoch || l->stops || done >= l->setup.total_steps || is_due((uint64_t)o->ckpt_every, done) ||
-	       is_audit_due(l, done) || ls_async_is_due(&l->async, done) || ls_tracing_is_due(l->setup.tracing, 0);
+	       is_test_due(l, done, 0, 0) || is_audit_due(l, done) || ls_async_is_due(&l->async, done) ||
+	       ls_snapshots_is_due(&l->saver.memory, done) || ls_tracing_is_due(l->setup.tracing, 0);
 }
 
 /* One step begun; on one node it is complete, on several the one before is. */
@@ -199,25 +205,30 @@ static ls_status one_step(loop *l, int *last_in_epoch)
  * end here. */
 static ls_status evaluate(loop *l, uint64_t epoch)
 {
-	const ls_node_trainer *t = l->setup.trainer;
 	const ls_assigner *assigner = &l->setup.train_batches.assigner;
+	ls_ckpt_progress *p = &l->position;
+	int is_due = is_test_due(l, p->step, p->epoch_step == 0, p->epoch);
 
 	if (assigner->known)
 		ls_evaluator_set_weights(l->setup.evaluator, assigner->weight);
-	ls_status status = ls_evaluator_run(l->setup.evaluator, t->params, t->buffers, NULL, NULL, &l->test.result);
+	ls_status status = ls_best_evaluate(&l->best, p, is_due, &l->test.result);
 	if (status == LS_EINTERRUPTED) {
 		l->stops = 1;
 		return LS_OK;
 	}
 	l->test.has_failed = status != LS_OK;
 	LS_TRY(status);
+	ls_saver_look(&l->saver); /* it may have taken long */
 	l->test.is_known = 1;
 	l->test.step = l->position.step;
 	if (!isfinite(l->test.result.loss) &&
 	    ls_setup_is_first(&l->setup)) /* the next epoch may mend it: the last one decides */
 		ls_log_warning("the test loss after step %llu is %s", (unsigned long long)l->position.step,
 			       isnan(l->test.result.loss) ? "NaN" : "infinite");
-	LS_TRY(ls_reporter_test(&l->reporter, l->position.step, epoch, &l->test.result));
+	LS_TRY(ls_reporter_test(&l->reporter, &l->position, epoch, &l->test.result, &l->best));
+	if (l->best.is_new && l->setup.options->keep_best)
+		LS_TRY(ls_saver_keep_best(&l->saver, l->best.metric->name));
+	ls_hooks_test(&l->hooks, &l->position, epoch, &l->test.result, l->best.value, l->best.is_new);
 	double target = l->setup.options->to_accuracy;
 	l->reached = target > 0 && l->test.result.accuracy >= target;
 	return LS_OK;
@@ -234,6 +245,18 @@ static int is_save_due(const loop *l, int end_of_epoch)
 	return every > 0 ? is_due(every, l->position.step) : end_of_epoch;
 }
 
+/* What outlasts this process: on disk, in memory, or both. */
+static ls_status save(loop *l, int end_of_epoch)
+{
+	ls_snapshots *memory = &l->saver.memory;
+
+	if (is_save_due(l, end_of_epoch))
+		LS_TRY(ls_saver_save(&l->saver, 1));
+	if (ls_snapshots_is_due(memory, l->position.step))
+		LS_TRY(ls_snapshots_take(memory, &l->position, ls_reporter_seconds(&l->reporter)));
+	return LS_OK;
+}
+
 /* The epoch's last step is done: move to the next epoch, checkpoint, evaluate, report. In this order a kill during the
  * evaluation costs no training. */
 static ls_status end_epoch(loop *l)
@@ -244,13 +267,28 @@ static ls_status end_epoch(loop *l)
 
 	LS_TRY(ls_reporter_epoch(&l->reporter, p));
 	l->last_loss = p->loss_sum / (double)p->loss_samples;
-	*p = (ls_ckpt_progress){ .step = p->step, .epoch = epoch + 1, .batches_tracked = p->batches_tracked };
-	if (is_save_due(l, 1))
-		LS_TRY(ls_saver_save(&l->saver));
-	if (s->evaluator && (epoch + 1) % (uint64_t)s->options->eval_every == 0)
+	p->epoch++;
+	p->epoch_step = p->loss_samples = p->correct = p->answers = 0;
+	p->loss_sum = 0;
+	LS_TRY(save(l, 1));
+	if (is_test_due(l, p->step, 1, p->epoch))
 		LS_TRY(evaluate(l, epoch));
 	ls_reporter_epoch_line(&l->reporter, epoch, is_tested(l) ? &l->test.result : NULL);
 	ls_hooks_epoch(&l->hooks, s, &done, l->reporter.epoch_s, is_tested(l) ? &l->test.result : NULL);
+	return LS_OK;
+}
+
+/* A step is done that ends no epoch. */
+static ls_status end_step(loop *l)
+{
+	const ls_ckpt_progress *p = &l->position;
+
+	LS_TRY(save(l, 0));
+	if (!is_test_due(l, p->step, 0, 0))
+		return LS_OK;
+	LS_TRY(evaluate(l, p->epoch));
+	if (is_tested(l))
+		ls_reporter_step_test_line(&l->reporter, p->step, &l->test.result);
 	return LS_OK;
 }
 
@@ -263,35 +301,44 @@ static int ends_here(loop *l)
 	return l->setup.layout.nodes == 1 ? wants_to_end(l) : l->stops;
 }
 
-/* The run ended between an epoch's checkpoint and the record of its test: the first node has the records. At the end of
- * a run finish() tests in any case. A run with a target may have reached it already. */
+/* The run ended between a checkpoint and the record of its test: the first node has the records. At the end of a run
+ * finish() tests in any case. A run with a target may have reached it already, and what is the best may not count the
+ * test yet. */
 static ls_status evaluate_owed(loop *l)
 {
 	const ls_ckpt_progress *p = &l->position;
 	const ls_setup *s = &l->setup;
-	int begins_epoch = p->step > 0 && p->step < s->total_steps && p->epoch_step == 0;
-	int owed = begins_epoch && (!l->reporter.has_test || s->options->to_accuracy > 0);
+	int is_counted = !l->best.metric || p->eval_step == p->step;
+	int owed = !l->reporter.has_test || s->options->to_accuracy > 0 || !is_counted;
 
-	if (!s->options->resume || !s->evaluator || p->epoch % (uint64_t)s->options->eval_every != 0)
+	if (!s->options->resume || p->step == 0 || p->step >= s->total_steps ||
+	    !is_test_due(l, p->step, p->epoch_step == 0, p->epoch))
 		return LS_OK;
 	LS_TRY(ls_comm_broadcast(s->layout.comm, 0, &owed, sizeof(owed), "check for a missing evaluation"));
 	if (!owed)
 		return LS_OK;
-	if (ls_setup_is_first(s) && !l->reporter.has_test)
+	if (ls_setup_is_first(s) && !l->reporter.has_test && p->epoch_step == 0)
 		ls_log_note("epoch %llu was not tested before the run ended: testing it now",
 			    (unsigned long long)p->epoch); /* people count from 1 */
-	LS_TRY(evaluate(l, p->epoch - 1));
+	LS_TRY(evaluate(l, ls_last_epoch(p)));
 	if (is_tested(l))
 		ls_reporter_test_line(&l->reporter, &l->test.result);
 	return LS_OK;
+}
+
+/* All steps are done, or the target is reached, or better weights are not to be expected. */
+static int is_complete(const loop *l)
+{
+	return l->position.step >= l->setup.total_steps || l->reached || ls_best_has_ended(&l->best, &l->position);
 }
 
 static ls_status run_steps(loop *l)
 {
 	int last = 0;
 
-	while (l->position.step < l->setup.total_steps && !l->reached && !ends_here(l)) {
+	while (!is_complete(l) && !ends_here(l)) {
 		LS_TRY(one_step(l, &last));
+		LS_TRY(ls_saver_collect(&l->saver, 0));
 		if (is_due(LOOK_EVERY, l->position.step))
 			ls_saver_look(&l->saver);
 		if (l->setup.trainer->step != l->position.step)
@@ -302,8 +349,8 @@ static ls_status run_steps(loop *l)
 			LS_TRY(ls_audit(l->setup.trainer, &l->setup.layout, l->position.step));
 		if (last)
 			LS_TRY(end_epoch(l));
-		else if (is_save_due(l, 0))
-			LS_TRY(ls_saver_save(&l->saver));
+		else
+			LS_TRY(end_step(l));
 	}
 	LS_TRY(ls_node_trainer_drain(l->setup.trainer));
 	return ls_tracing_is_due(l->setup.tracing, 1) ? ls_tracing_write(l->setup.tracing) : LS_OK;
@@ -316,25 +363,35 @@ static ls_status finish(loop *l)
 
 	if (p->loss_samples > 0)
 		l->last_loss = p->loss_sum / (double)p->loss_samples;
+	LS_TRY(ls_saver_collect(&l->saver, 1));
 	ls_saver_look(&l->saver);
 	int unsaved = l->saver.saved_step != p->step;
 	LS_TRY(ls_comm_broadcast(l->setup.layout.comm, 0, &unsaved, sizeof(unsaved), "last checkpoint"));
 	if (unsaved)
-		LS_TRY(ls_saver_save(&l->saver));
-	if (p->step >= l->setup.total_steps && l->setup.evaluator && !is_tested(l)) {
+		LS_TRY(ls_saver_save(&l->saver, 0));
+	if (is_complete(l) && l->setup.evaluator && !is_tested(l)) {
 		LS_TRY(evaluate(l, ls_last_epoch(p)));
 		if (is_tested(l))
 			ls_reporter_test_line(&l->reporter, &l->test.result);
+		if (l->best.is_new) /* a run that is prolonged must know */
+			LS_TRY(ls_saver_save(&l->saver, 0));
 	}
+	LS_TRY(ls_reporter_best(&l->reporter, p, &l->best));
 	if (l->setup.options->to_accuracy > 0 && is_tested(l))
 		return ls_reporter_target(&l->reporter, p, l->test.result.accuracy);
 	return LS_OK;
 }
 
-/* All steps are done, or the target is reached. */
-static int is_complete(const loop *l)
+/* A model in memory gets the weights that the run is evaluated with. */
+static ls_status leave_weights(loop *l, uint64_t *fingerprint)
 {
-	return l->position.step >= l->setup.total_steps || l->reached;
+	ls_node_trainer *t = l->setup.trainer;
+	const ls_param_table *table = &t->graph->params;
+
+	LS_TRY(ls_state_share_average(t, l->setup.layout.comm));
+	if (t->average && l->setup.lender)
+		memcpy(t->params, t->average, table->total * sizeof(*t->params));
+	return ls_params_fingerprint(table, ls_node_trainer_weights(t), t->buffers, fingerprint);
 }
 
 static ls_status report(loop *l, ls_train_result *result)
@@ -342,7 +399,7 @@ static ls_status report(loop *l, ls_train_result *result)
 	const ls_train_options *o = l->setup.options;
 	uint64_t fingerprint = 0;
 
-	LS_TRY(ls_node_trainer_fingerprint(l->setup.trainer, &fingerprint));
+	LS_TRY(leave_weights(l, &fingerprint));
 	if (ls_setup_is_first(&l->setup))
 		ls_log_line("parameters xxh64 %016llx", (unsigned long long)fingerprint);
 	if (result)
@@ -352,7 +409,10 @@ static ls_status report(loop *l, ls_train_result *result)
 					     .test_loss = is_tested(l) ? l->test.result.loss : NAN,
 					     .test_accuracy = is_tested(l) ? l->test.result.accuracy : NAN,
 					     .samples_per_s = ls_rate_median(&l->reporter.rate),
-					     .first_step_s = l->first_step_s };
+					     .first_step_s = l->first_step_s,
+					     .best_step = (int64_t)l->position.best_step,
+					     .best = l->position.best,
+					     .stopped_early = ls_best_has_ended(&l->best, &l->position) };
 	LS_TRY(ls_reporter_conclude(&l->reporter, l->position.step, fingerprint));
 	int is_moved = 0;
 	ls_status status = ls_saver_report(&l->saver, &is_moved);
@@ -398,6 +458,10 @@ static ls_status run(loop *l, ls_train_result *result)
 		LS_TRY(ls_setup_batches(&l->setup, l->position.epoch, l->position.epoch_step,
 					l->setup.total_steps - l->position.step));
 	LS_TRY(ls_reporter_begin(&l->reporter, &l->setup, l->position.step, l->started));
+	if (l->saver.memory.is_used) /* no checkpoint says how long the steps before have taken */
+		l->reporter.earlier_s = l->saver.memory.found.seconds;
+	if (l->setup.options->elastic)
+		LS_TRY(ls_reporter_start(&l->reporter, l->saver.lock.generation));
 	LS_TRY(evaluate_owed(l));
 	ls_status status = run_steps(l);
 	LS_TRY(ls_saver_rescue(&l->saver, status, l->test.has_failed));
@@ -412,6 +476,8 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_comm *com
 {
 	ls_status status = ls_setup_make(&l->setup, options, comm);
 
+	if (status == LS_OK)
+		status = ls_best_begin(&l->best, &l->setup);
 	*together = status != LS_OK;
 	if (status != LS_OK)
 		return status;
@@ -436,11 +502,10 @@ static ls_status part(ls_comm *comm, const ls_train_options *options, ls_status 
 	return ls_fail(end, "%s; the run is complete%s", ls_last_error(), options->run ? " and saved" : "");
 }
 
-/* `stops_before`: requests to stop that came before this run began. */
-static ls_status train_node(const ls_train_options *options, ls_comm *comm, unsigned stops_before,
+static ls_status train_node(const ls_train_options *options, ls_comm *comm, const ls_stop_watch *watch,
 			    ls_train_result *result)
 {
-	loop l = { .started = ls_clock_seconds(), .stop = options->stop, .stops_before = stops_before };
+	loop l = { .started = ls_clock_seconds(), .watch = *watch };
 	int together = 0;
 
 	ls_hooks_init(&l.hooks, options->hooks);
@@ -452,8 +517,10 @@ static ls_status train_node(const ls_train_options *options, ls_comm *comm, unsi
 			      .lock = LS_RUN_LOCK_INIT };
 	ls_status status = run_node(&l, options, comm, result, &together);
 
+	status = ls_saver_end(&l.saver, status);
 	if (comm)
 		status = part(comm, options, status, together);
+	ls_best_end(&l.best);
 	ls_reporter_end(&l.reporter);
 	ls_run_lock_drop(&l.saver.lock);
 	ls_setup_release(&l.setup);
@@ -462,34 +529,37 @@ static ls_status train_node(const ls_train_options *options, ls_comm *comm, unsi
 
 ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train_result *result)
 {
-	return train_node(options, comm, atomic_load(&stop_requests), result);
+	ls_stop_watch watch;
+
+	LS_TRY(ls_stop_watch_begin(&watch, options->stop));
+	return train_node(options, comm, &watch, result);
 }
 
 /* To start takes seconds, in which a request to stop may come. */
-static ls_status train_among(const ls_train_options *options, int nodes, unsigned stops_before, ls_train_result *result)
+static ls_status train_among(const ls_train_options *options, int nodes, const ls_stop_watch *watch,
+			     ls_train_result *result)
 {
 	ls_comm *comm = NULL;
 
 	LS_TRY(ls_comm_init(&comm, nodes, (double)options->timeout));
-	return train_node(options, comm, stops_before, result);
+	return train_node(options, comm, watch, result);
 }
 
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
 	ls_train_options own = LS_TRAIN_OPTIONS_INIT;
 	ls_train_hooks hooks = LS_TRAIN_HOOKS_INIT;
-	unsigned stops_before = atomic_load(&stop_requests);
+	ls_stop_watch watch;
 	int nodes = ls_mpi_launched();
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, label_smoothing, "LS_TRAIN_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, label_smoothing, "LS_TRAIN_OPTIONS_INIT"));
 	if (own.hooks)
 		LS_TRY(LS_OPTIONS_TAKE(&hooks, own.hooks, log, "LS_TRAIN_HOOKS_INIT"));
 	own.hooks = own.hooks ? &hooks : NULL;
-	if (own.stop)
-		LS_TRY(ls_handle_check(own.stop, LS_STOP_KIND));
+	LS_TRY(ls_stop_watch_begin(&watch, own.stop));
 	const ls_log_sink sink = ls_hooks_sink(own.hooks, own.quiet), *before = ls_log_use(&sink);
-	ls_status status = nodes > 1 ? train_among(&own, nodes, stops_before, result)
-				     : train_node(&own, NULL, stops_before, result);
+	ls_status status =
+		nodes > 1 ? train_among(&own, nodes, &watch, result) : train_node(&own, NULL, &watch, result);
 
 	ls_log_use(before);
 	return status;

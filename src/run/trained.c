@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/normalise.h"
 #include "data/text_input.h"
+#include "run/columns.h"
 #include "run/model.h"
 #include "run/normalisation.h"
 #include "run/vocabulary.h"
@@ -67,9 +68,11 @@ static ls_status name_head(const ls_trained *t, char *out, size_t size)
 {
 	const ls_model_row *row = ls_model_row_of(t->settings.model);
 	ls_dataset_info info = { .tokens_max = row && row->is_text };
+	ls_train_options settings = t->settings;
 	ls_graph *graph = NULL;
 
-	LS_TRY(ls_train_build_model(&graph, &t->settings, &info));
+	settings.class_weights = NULL; /* as many as there are classes, which are not known yet */
+	LS_TRY(ls_train_build_model(&graph, &settings, &info));
 	const char *head = ls_graph_head(graph);
 	snprintf(out, size, "%s.weight", head ? head : "");
 	ls_graph_free(graph);
@@ -98,12 +101,13 @@ ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options)
 {
 	if (!options->source)
 		return ls_fail(LS_EINVALID, "no weights: name a run directory or a .safetensors file");
-	LS_TRY(ls_weights_find(&out->weights, options->source));
+	LS_TRY(ls_weights_find(&out->weights, options->source, options->best));
 	LS_TRY(out->weights.checkpoint[0] != '\0' ? read_run(out) : read_file(out));
 	out->settings = out->stored.options;
 	out->graph = options->graph;
 	choose_model(out, options);
 	LS_TRY(count_classes(out));
+	LS_TRY(ls_columns_of_weights(out->weights.file, &out->columns, &out->task));
 	return ls_normalisation_of_weights(&out->normalisation, out->weights.file);
 }
 
@@ -152,7 +156,8 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 {
 	const ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
 					.classes = t->classes,
-					.normalisation = t->normalisation.channels > 0 ? &t->normalisation : NULL };
+					.normalisation = t->normalisation.channels > 0 ? &t->normalisation : NULL,
+					.columns = t->columns };
 	int found = 0;
 
 	*out = (ls_dataset_info){ .classes = t->classes };
@@ -178,6 +183,8 @@ static ls_status build_graph(ls_trained *t, const ls_dataset_info *info)
 {
 	ls_dataset_info shape = *info;
 
+	shape.task = t->task;
+
 	if (t->graph)
 		return LS_OK;
 	if (!t->settings.model)
@@ -187,7 +194,8 @@ static ls_status build_graph(ls_trained *t, const ls_dataset_info *info)
 		shape.classes = t->classes;
 	LS_TRY(ls_train_build_model(&t->own_graph, &t->settings, &shape));
 	t->graph = t->own_graph;
-	return LS_OK;
+	LS_TRY(ls_graph_set_conv(t->own_graph, t->settings.conv)); /* it predicts as it was trained */
+	return ls_graph_set_precision(t->own_graph, t->settings.precision);
 }
 
 ls_status ls_trained_load(ls_trained *t, const ls_dataset_info *info)
@@ -209,7 +217,9 @@ void ls_trained_release(ls_trained *t)
 	if (t->params)
 		ls_floats_free(t->params, t->graph->params.total);
 	ls_graph_free(t->own_graph);
+	free(t->columns);
 	ls_normalisation_release(&t->normalisation);
 	ls_settings_stored_release(&t->stored);
+	ls_weights_said_release(&t->said);
 	*t = (ls_trained){ 0 };
 }

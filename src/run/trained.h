@@ -18,6 +18,8 @@ typedef struct ls_trained {
 	int is_data_given;              /* settings.data is what the program asks for */
 	int classes;                    /* of the weights; 0: not known */
 	ls_normalisation normalisation; /* that they were trained with; zero: not known */
+	char *columns;                  /* of the table that they were trained on; NULL: none */
+	ls_task task;                   /* that they were trained for */
 	ls_weights_said said;
 	char vocab[4096]; /* the run's copy; "": none */
 	ls_graph *own_graph;

@@ -3,11 +3,11 @@
  */
 #include <stdlib.h>
 
-#include "backends/backend.h"
 #include "base/files.h"
 #include "base/handles.h"
-#include "base/isa.h"
 #include "checkpoint/checkpoint.h"
+#include "run/model.h"
+#include "run/run_dir.h"
 #include "run/settings.h"
 #include "run/trainer_handle.h"
 #include "run/weights.h"
@@ -21,44 +21,31 @@ static ls_train_options kept_of(const ls_trainer *t)
 
 	if (!m->model)
 		return s;
-	s.model = m->model;
+	ls_train_copy_model(&s, m);
 	s.data = m->data;
 	s.data_dir = m->data_dir;
 	s.samples = m->samples;
 	s.test_samples = m->test_samples;
-	s.dropout = m->dropout;
 	s.vocab = m->vocab;
 	s.cased = m->cased;
 	s.seq_len = m->seq_len;
 	s.phrases = m->phrases;
 	s.replace_invalid = m->replace_invalid;
-	s.layers = m->layers;
-	s.width = m->width;
-	s.heads = m->heads;
-	s.ffn = m->ffn;
-	s.max_len = m->max_len;
-	s.lora = m->lora;
+	s.precision = m->precision;
+	s.conv = m->conv;
 	return s;
 }
 
-/* The stores as a checkpoint sees them. */
 static ls_ckpt_content content_of(const ls_trainer *t)
 {
-	const ls_node_trainer *n = t->node;
+	ls_ckpt_content content = ls_keep_content(t->node);
 
-	return (ls_ckpt_content){ .table = &n->graph->params,
-				  .params = n->params,
-				  .buffers = n->buffers,
-				  .slots = n->kind->slots,
-				  .slot_names = n->kind->slot_names,
-				  .slot = n->slots,
-				  .progress = { .step = ls_node_trainer_updates(n),
-						.epoch = t->epoch,
-						.epoch_step = t->epoch_step,
-						.batches_tracked = n->batches_tracked },
-				  .model = t->model->trained.settings.model,
-				  .isa = ls_isa_name(ls_isa_get()),
-				  .kernels = n->options.backend->kernels() };
+	content.model = t->model->trained.settings.model;
+	content.progress = (ls_ckpt_progress){ .step = ls_node_trainer_updates(t->node),
+					       .epoch = t->epoch,
+					       .epoch_step = t->epoch_step,
+					       .batches_tracked = t->node->batches_tracked };
+	return content;
 }
 
 static ls_status save(const ls_trainer *t, const char *directory, int64_t keep)
@@ -67,6 +54,8 @@ static ls_status save(const ls_trainer *t, const char *directory, int64_t keep)
 	const ls_normalisation *n = &t->model->trained.normalisation;
 	const ls_settings_context context = { .vocabulary = t->model->vocabulary,
 					      .normalisation = n->channels > 0 ? n : NULL,
+					      .columns = t->model->trained.columns,
+					      .task = t->model->trained.task,
 					      .nodes = 1 };
 	ls_ckpt_content content = content_of(t);
 	ls_weights_notes notes = { 0 };
@@ -118,19 +107,13 @@ static ls_status read_settings(const char *checkpoint, ls_settings_stored *out)
 /* The schedule that it was saved with; a rate that was set is one, too. */
 static ls_status take_schedule(ls_trainer *t, const ls_train_options *s)
 {
-	const ls_schedule_kind *kind = ls_schedule_find(s->schedule);
-	ls_schedule_options schedule = { .name = kind ? kind->name : s->schedule,
-					 .lr = s->lr,
-					 .lr_min = s->lr_min,
-					 .warmup = (uint64_t)s->warmup,
-					 .total = (uint64_t)s->steps,
-					 .every = (uint64_t)s->lr_step_every,
-					 .factor = s->lr_step_factor };
+	ls_schedule_options schedule = ls_setup_schedule(s);
 
 	LS_TRY(ls_schedule_check(&schedule));
+	schedule.name = ls_schedule_find(schedule.name)->name; /* that of `s` does not live as long */
 	t->node->options.schedule = schedule;
 	t->settings.schedule = schedule.name;
-	t->settings.lr = s->lr;
+	t->settings.lr = schedule.lr;
 	t->settings.lr_min = s->lr_min;
 	t->settings.warmup = s->warmup;
 	t->settings.steps = s->steps;

@@ -63,12 +63,7 @@ static ls_train_options settings_of(const ls_trainer_options *o)
 static ls_status own_strings(ls_train_options *s, const ls_layout *layout)
 {
 	const ls_optimizer_kind *optimizer;
-	const ls_schedule_options schedule = { .name = s->schedule,
-					       .lr = s->lr,
-					       .lr_min = s->lr_min,
-					       .total = (uint64_t)s->steps,
-					       .every = (uint64_t)s->lr_step_every,
-					       .factor = s->lr_step_factor };
+	const ls_schedule_options schedule = ls_setup_schedule(s);
 	const ls_schedule_kind *kind = ls_schedule_find(s->schedule);
 
 	if (kind && kind->needs_length && s->steps == 0)
@@ -82,11 +77,19 @@ static ls_status own_strings(ls_train_options *s, const ls_layout *layout)
 	return LS_OK;
 }
 
+/* A list of the program, which may not live as long either. */
+static ls_status keep_string(char **out, const char *given, const char *field)
+{
+	*out = given ? strdup(given) : NULL;
+	return given && !*out ? ls_fail(LS_EMEMORY, "no memory for options.%s", field) : LS_OK;
+}
+
 static ls_status resolve(ls_trainer *t, const ls_trainer_options *options)
 {
 	ls_train_options given;
 
 	LS_TRY(check_strings(options));
+	LS_TRY(ls_transforms_check(options->augment));
 	given = settings_of(options);
 	LS_TRY(ls_settings_check(&given));
 	LS_TRY(ls_layout_init(&t->layout, &given, NULL));
@@ -95,9 +98,11 @@ static ls_status resolve(ls_trainer *t, const ls_trainer_options *options)
 	LS_TRY(own_strings(&given, &t->layout));
 	LS_TRY(ls_settings_resolve(&given, t->layout.all_devices, &t->settings));
 	t->settings.threads = t->layout.threads;
-	t->freeze = options->freeze ? strdup(options->freeze) : NULL;
+	LS_TRY(keep_string(&t->freeze, options->freeze, "freeze"));
+	LS_TRY(keep_string(&t->augment, options->augment, "augment"));
 	t->settings.freeze = t->freeze;
-	return options->freeze && !t->freeze ? ls_fail(LS_EMEMORY, "no memory for options.freeze") : LS_OK;
+	t->settings.augment = t->augment ? t->augment : "none";
+	return LS_OK;
 }
 
 /* ---- making ---------------------------------------------------------------------------------------------------------- */
@@ -118,7 +123,6 @@ static ls_status node_options(ls_trainer *t, const ls_train_options *job, ls_gra
 
 	o.microbatch = batch < size ? batch : size;
 	o.microbatches = (batch + size - 1) / size;
-	o.schedule.total = (uint64_t)job->steps;
 	o.next = next;
 	o.next_context = t;
 	*out = o;
@@ -181,6 +185,7 @@ static void release(ls_trainer *t)
 	if (t->model)
 		ls_model_end_training(t->model);
 	ls_layout_release(&t->layout);
+	free(t->augment);
 	free(t->freeze);
 	free(t);
 }

@@ -7,6 +7,7 @@
 
 #include <lockstep/trainer.h>
 
+#include "data/transforms/transforms.h"
 #include "run/model_handle.h"
 #include "trainer/arrays.h"
 #include "trainer/batches.h"
@@ -19,6 +20,8 @@ struct ls_trainer {
 	ls_model *model;
 	ls_train_options settings; /* that the options come to */
 	char *freeze;              /* in settings; NULL: nothing is frozen */
+	char *augment;             /* in settings; NULL: images are taken as they are */
+	ls_transforms transforms;  /* of the dataset of ls_trainer_run(), while that runs */
 	ls_layout layout;
 	ls_node_trainer *node; /* works in the model's stores */
 	ls_arrays *arrays;

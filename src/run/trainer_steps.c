@@ -234,23 +234,18 @@ static void add(ls_trainer_report *sum, const ls_trainer_report *r)
 	*sum = s;
 }
 
-/* Predictions that `correct` is of. */
-static int64_t answers_of(const ls_trainer *t, const ls_trainer_report *r)
-{
-	return t->node->graph->predicts_next ? r->masked : r->samples;
-}
-
-static void divide(const ls_trainer *t, ls_trainer_report *sum)
+/* `answers`: predictions that `correct` is of. */
+static void divide(ls_trainer_report *sum, int64_t answers)
 {
 	double samples = (double)sum->samples, masked = sum->masked > 0 ? (double)sum->masked : 1;
 
 	sum->loss /= samples;
-	sum->accuracy = (double)sum->correct / (double)(answers_of(t, sum) > 0 ? answers_of(t, sum) : 1);
+	sum->accuracy = (double)sum->correct / (double)(answers > 0 ? answers : 1);
 	sum->token_loss /= masked;
 	sum->token_accuracy /= masked;
 }
 
-static ls_status run_steps(ls_trainer *t, uint64_t steps, ls_trainer_report *sum)
+static ls_status run_steps(ls_trainer *t, uint64_t steps, ls_trainer_report *sum, int64_t *answers)
 {
 	for (uint64_t i = 0; i < steps; i++) {
 		ls_node_trainer_assignment assign;
@@ -264,6 +259,7 @@ static ls_status run_steps(ls_trainer *t, uint64_t steps, ls_trainer_report *sum
 		LS_TRY(ls_node_trainer_report_of(t->node, t->node->step - 1, &whole));
 		LS_TRY(ls_batches_learn(&t->batches, &whole));
 		add(sum, &r);
+		*answers += whole.answers;
 		if (t->hook && t->hook(t->hook_context, &r) != 0)
 			return ls_fail(LS_EINTERRUPTED, "the program's hook stopped the run after step %lld",
 				       (long long)r.steps);
@@ -282,7 +278,8 @@ static ls_status open_batches(ls_trainer *t, const ls_dataset *dataset, uint64_t
 				       .microbatch = t->settings.micro_batch,
 				       .global_batch = t->settings.batch,
 				       .start_epoch = t->epoch,
-				       .start_step = t->epoch_step };
+				       .start_step = t->epoch_step,
+				       .transforms = t->transforms.count > 0 ? &t->transforms : NULL };
 
 	if (t->epoch_step >= of_epoch)
 		return ls_fail(LS_EMISMATCH,
@@ -298,10 +295,22 @@ static ls_status open_batches(ls_trainer *t, const ls_dataset *dataset, uint64_t
 	return ls_batches_open(&t->batches, &options);
 }
 
+static ls_status run_dataset(ls_trainer *t, const ls_dataset *dataset, uint64_t steps, ls_trainer_report *sum,
+			     int64_t *answers)
+{
+	LS_TRY(open_batches(t, dataset, &steps));
+	t->reads_dataset = 1;
+	ls_status status = leave(t, run_steps(t, steps, sum, answers));
+	t->reads_dataset = 0;
+	ls_batches_close(&t->batches);
+	return status;
+}
+
 ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps, ls_trainer_report *report)
 {
 	ls_trainer_report sum = { 0 };
 	uint64_t count = (uint64_t)steps;
+	int64_t answers = 0;
 
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(check_pending(t, 0));
@@ -312,13 +321,11 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(dataset)->name);
 	LS_TRY(ls_model_learn_data(t->model, dataset));
-	LS_TRY(open_batches(t, dataset, &count));
-	t->reads_dataset = 1;
-	ls_status status = leave(t, run_steps(t, count, &sum));
-	t->reads_dataset = 0;
-	ls_batches_close(&t->batches);
+	LS_TRY(ls_transforms_init(&t->transforms, t->augment, dataset, t->settings.seed));
+	ls_status status = run_dataset(t, dataset, count, &sum, &answers);
+	ls_transforms_release(&t->transforms);
 	LS_TRY(status);
-	divide(t, &sum);
+	divide(&sum, answers);
 	if (report)
 		*report = sum;
 	return LS_OK;
@@ -353,7 +360,7 @@ ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, 
 /* Arrays as a dataset. */
 typedef struct view {
 	const ls_batch *batch;
-	size_t floats;
+	size_t floats, outputs; /* per sample */
 } view;
 
 static ls_status view_read(void *self, uint64_t index, float *image, int32_t *label)
@@ -361,7 +368,15 @@ static ls_status view_read(void *self, uint64_t index, float *image, int32_t *la
 	const view *v = self;
 
 	memcpy(image, v->batch->images + index * v->floats, v->floats * sizeof(*image));
-	*label = v->batch->labels[index];
+	*label = v->batch->labels ? v->batch->labels[index] : 0;
+	return LS_OK;
+}
+
+static ls_status view_read_targets(void *self, uint64_t index, float *targets)
+{
+	const view *v = self;
+
+	memcpy(targets, v->batch->targets + index * v->outputs, v->outputs * sizeof(*targets));
 	return LS_OK;
 }
 
@@ -398,9 +413,10 @@ static ls_status view_measure(void *self, uint64_t index, uint64_t epoch, int *l
 
 ls_status ls_trainer_evaluate(ls_trainer *t, const ls_batch *batch, ls_eval_result *result)
 {
-	static const ls_dataset_ops images = { .read = view_read },
-				    text = { .read_text = view_read_text, .measure_text = view_measure };
-
+	static const ls_dataset_ops ops = { .read = view_read,
+					    .read_text = view_read_text,
+					    .measure_text = view_measure,
+					    .read_targets = view_read_targets };
 	ls_batch own;
 
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
@@ -409,19 +425,23 @@ ls_status ls_trainer_evaluate(ls_trainer *t, const ls_batch *batch, ls_eval_resu
 	const ls_graph *graph = t->node->graph;
 	const ls_tensor *in = &graph->values[graph->input];
 	int is_text = graph->tokens_max > 0;
-	view v = { .batch = &own, .floats = is_text ? 0 : ls_sample_floats(graph) };
+	view v = { .batch = &own,
+		   .floats = is_text ? 0 : ls_sample_floats(graph),
+		   .outputs = own.targets ? (size_t)ls_graph_outputs(graph) : 0 };
 	ls_dataset_info info = { .name = "batch",
 				 .samples = (uint64_t)own.count,
 				 .channels = is_text ? 0 : in->channels,
 				 .height = is_text ? 0 : in->height,
 				 .width = is_text ? 0 : in->width,
-				 .classes = ls_graph_classes(graph),
+				 .classes = own.targets ? ls_graph_outputs(graph) : ls_graph_classes(graph),
+				 .task = own.targets ? ls_graph_task(graph) : LS_TASK_CLASSIFICATION,
+				 .targets = (int)v.outputs,
 				 .tokens_max = graph->tokens_max,
 				 .vocabulary = ls_graph_vocabulary(graph),
 				 .masked_max = graph->masked_max };
 	ls_dataset *set = NULL;
 
-	LS_TRY(ls_dataset_new(&set, &info, is_text ? &text : &images, &v));
+	LS_TRY(ls_dataset_new(&set, &info, &ops, &v));
 	ls_status status = ls_trainer_evaluate_dataset(t, set, result);
 	ls_dataset_free(set);
 	return status;

@@ -9,8 +9,11 @@
 
 #include "data/transforms/transforms.h"
 #include "exchange/codec.h"
+#include "graph/graph.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "run/model.h"
+#include "run/test_metrics.h"
 #include "trainer/layout.h"
 
 /* The function of a table whose rows have a name and a summary. */
@@ -26,6 +29,7 @@ VALUES(dataset_at, ls_dataset_row_at)
 VALUES(optimizer_at, ls_optimizer_at)
 VALUES(schedule_at, ls_schedule_at)
 VALUES(strategy_at, ls_strategy_at)
+VALUES(test_metric_at, ls_test_metric_at)
 VALUES(pin_at, ls_layout_pin_at)
 VALUES(share_at, ls_layout_share_at)
 
@@ -56,14 +60,65 @@ static ls_setting_value cache_at(size_t i)
 	return values[i < 2 ? i : 2];
 }
 
+/* Other values are lists of numbers. */
+static ls_setting_value class_weights_at(size_t i)
+{
+	static const ls_setting_value values[] = {
+		{ "auto", "samples / (classes x samples of the class)" },
+		{ "none", "all classes alike (the default)" },
+		{ NULL, NULL },
+	};
+	return values[i < 2 ? i : 2];
+}
+
+static ls_setting_value loss_at(size_t i)
+{
+	return ls_loss_name(i) ? (ls_setting_value){ ls_loss_name(i), ls_loss_summary(i) }
+			       : (ls_setting_value){ NULL, NULL };
+}
+
+static ls_setting_value task_at(size_t i)
+{
+	static const ls_setting_value values[] = {
+		{ "auto", "by the values of the targets (the default)" },
+		{ "classification", "one of several classes" },
+		{ "multi-label", "any of several labels, columns of 0 and 1" },
+		{ "regression", "numbers" },
+		{ NULL, NULL },
+	};
+	return values[i < 4 ? i : 4];
+}
+
+static ls_setting_value precision_at(size_t i)
+{
+	return (ls_setting_value){ ls_precision_name_at(i), ls_precision_summary_at(i) };
+}
+
+static ls_setting_value conv_at(size_t i)
+{
+	return (ls_setting_value){ ls_conv_algorithm_name_at(i), ls_conv_algorithm_summary_at(i) };
+}
+
 static const struct {
 	const char *setting;
 	ls_setting_value (*at)(size_t i); /* no name: past the end */
 } families[] = {
-	{ "model", model_at },       { "data", dataset_at },      { "optimizer", optimizer_at },
-	{ "schedule", schedule_at }, { "strategy", strategy_at }, { "wire", wire_at },
-	{ "pin", pin_at },           { "share", share_at },       { "cache", cache_at },
+	{ "model", model_at },
+	{ "data", dataset_at },
+	{ "optimizer", optimizer_at },
+	{ "schedule", schedule_at },
+	{ "strategy", strategy_at },
+	{ "wire", wire_at },
+	{ "pin", pin_at },
+	{ "share", share_at },
+	{ "cache", cache_at },
 	{ "augment", augment_at },
+	{ "task", task_at },
+	{ "loss", loss_at },
+	{ "class-weights", class_weights_at },
+	{ "keep-best", test_metric_at },
+	{ "precision", precision_at },
+	{ "conv", conv_at },
 };
 
 int ls_setting_value_at(const ls_setting *row, size_t i, ls_setting_value *out)

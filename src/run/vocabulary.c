@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
 #include "data/readers/image_list.h"
+#include "data/readers/table_files.h"
 #include "data/text_input.h"
 #include "run/model.h"
 #include "run/weights.h"
@@ -93,7 +94,9 @@ int ls_vocabulary_is_used(const ls_train_options *o)
 	if (o->train_set || !o->data)
 		return 0;
 	const ls_dataset_row *row = ls_dataset_row_of(o->data);
-	return row ? row->is_text && row->needs_download : !ls_image_folder_is(o->data) && ls_corpus_is_text(o->data);
+	return row                    ? row->is_text && row->needs_download
+	       : ls_table_is(o->data) ? ls_train_takes_text(o)
+				      : !ls_image_folder_is(o->data) && ls_corpus_is_text(o->data);
 }
 
 void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
@@ -105,6 +108,6 @@ void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
 		return;
 	if (o->resume && o->run)
 		ls_vocabulary_find(out, size, o->run);
-	else if (o->init && ls_weights_find(&weights, o->init) == LS_OK) /* else reported when they are read */
+	else if (o->init && ls_weights_find(&weights, o->init, 0) == LS_OK) /* else reported when they are read */
 		ls_vocabulary_find(out, size, weights.run);
 }

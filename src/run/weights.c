@@ -2,12 +2,15 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/files.h"
 #include "data/normalise.h"
+#include "run/columns.h"
+#include "run/model.h"
 #include "run/settings.h"
 
 /* RUN/ckpt/step-N lies two below its run. */
@@ -44,13 +47,44 @@ static ls_status check_file(const char *source)
 		       source, run);
 }
 
-ls_status ls_weights_find(ls_weights *out, const char *source)
+/* 1: `source` is RUN/best.safetensors, and `run` is RUN. */
+static int is_best_of_run(const char *source, char *run, size_t size)
+{
+	const char *slash = strrchr(source, '/');
+	char path[4096];
+
+	if (strcmp(slash ? slash + 1 : source, LS_WEIGHTS_BEST) != 0)
+		return 0;
+	snprintf(run, size, "%.*s", slash ? (int)(slash - source) : 1, slash ? source : ".");
+	if (ls_path_join(path, sizeof(path), run, "run.json") != LS_OK || !ls_path_exists(path))
+		run[0] = '\0';
+	return run[0] != '\0';
+}
+
+static ls_status find_best(ls_weights *w)
+{
+	LS_TRY(ls_path_join(w->file, sizeof(w->file), w->run, LS_WEIGHTS_BEST));
+	if (!ls_path_exists(w->file))
+		return ls_fail(LS_ENOTFOUND,
+			       "%s has no " LS_WEIGHTS_BEST
+			       ": a run keeps its best weights with options.keep_best METRIC",
+			       w->run);
+	return ls_ckpt_newest(w->run, w->checkpoint, sizeof(w->checkpoint));
+}
+
+ls_status ls_weights_find(ls_weights *out, const char *source, int best)
 {
 	ls_weights w = { .run = "" };
 
 	if (strlen(source) >= sizeof(w.run))
 		return ls_fail(LS_EINVALID, "the path %.100s... is too long", source);
-	if (!ls_path_is_directory(source)) {
+	if (best && !ls_path_is_directory(source))
+		return ls_fail(LS_EINVALID, "options.best is for a run directory, and %s is none", source);
+	if (best)
+		snprintf(w.run, sizeof(w.run), "%s", source);
+	if (best || is_best_of_run(source, w.run, sizeof(w.run))) {
+		LS_TRY(find_best(&w));
+	} else if (!ls_path_is_directory(source)) {
 		LS_TRY(check_file(source));
 		snprintf(w.file, sizeof(w.file), "%s", source);
 	} else {
@@ -77,9 +111,23 @@ static int is_of_data(const ls_setting *row)
 	return 0;
 }
 
+/* Settings of a family that say how a sample is computed: its names. NULL: it is another setting. */
+typedef const char *(*name_table)(size_t i);
+static name_table names_of(const ls_setting *row)
+{
+	if (strcmp(row->name, "loss") == 0)
+		return ls_loss_name;
+	if (strcmp(row->name, "conv") == 0)
+		return ls_conv_algorithm_name_at;
+	return strcmp(row->name, "precision") == 0 ? ls_precision_name_at : NULL;
+}
+
+#define CLASS_WEIGHTS "class-weights" /* "0.5,2,1": a test loss is that of training */
+
 static int is_noted(const ls_setting *row)
 {
-	return is_of_data(row) || strcmp(row->name, "label-smoothing") == 0 ||
+	return is_of_data(row) || names_of(row) || strcmp(row->name, "label-smoothing") == 0 ||
+	       strcmp(row->name, CLASS_WEIGHTS) == 0 ||
 	       (strcmp(row->group, LS_SETTINGS_TEXT) == 0 && (row->marks & LS_SETTING_BINDS) != 0);
 }
 
@@ -106,9 +154,10 @@ static void note(ls_weights_notes *notes, const ls_setting *row, const ls_train_
 	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
 	char value[32], usual[32];
 
-	if (row->kind == LS_SETTING_STRING) { /* also the default, which is no more than that */
-		if (string_of(row, options))
-			add(notes, row->name, string_of(row, options));
+	if (row->kind == LS_SETTING_STRING) { /* of paths also the default, which is no more than that */
+		const char *text = string_of(row, options), *plain = is_of_data(row) ? NULL : string_of(row, &defaults);
+		if (text && !(plain && strcmp(text, plain) == 0))
+			add(notes, row->name, text);
 		return;
 	}
 	ls_setting_format(row, options, value, sizeof(value));
@@ -134,7 +183,8 @@ void ls_weights_notes_release(ls_weights_notes *notes)
 {
 	free(notes->mean);
 	free(notes->deviation);
-	notes->mean = notes->deviation = NULL;
+	free(notes->labels);
+	notes->mean = notes->deviation = notes->labels = NULL;
 }
 
 ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_context trained_on)
@@ -143,20 +193,48 @@ ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options
 	char hash[32];
 
 	out->count = 0;
-	out->mean = out->deviation = NULL;
+	out->mean = out->deviation = out->labels = NULL;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		if (is_noted(row) && !(is_of_data(row) && options->train_set)) /* the caller's has no name */
 			note(out, row, options);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, trained_on.vocabulary);
 	if (trained_on.vocabulary != 0)
 		add_copy(out, LS_CKPT_VOCABULARY, hash);
+	if (trained_on.columns)
+		add(out, LS_WEIGHTS_COLUMNS, trained_on.columns);
+	if (trained_on.task != LS_TASK_CLASSIFICATION)
+		add(out, LS_WEIGHTS_TASK, ls_columns_task(trained_on.task));
 	return trained_on.normalisation ? note_normalisation(out, trained_on.normalisation) : LS_OK;
+}
+
+void ls_weights_note_labels(ls_weights_notes *notes, char *labels)
+{
+	notes->labels = labels;
+	if (labels)
+		add(notes, LS_WEIGHTS_LABELS, labels);
+}
+
+ls_status ls_weights_read_labels(const char *file, char **labels)
+{
+	ls_st_reader *reader = NULL;
+
+	LS_TRY(ls_st_open(&reader, file));
+	const char *noted = ls_st_metadata(reader, LS_WEIGHTS_LABELS);
+	char *copy = noted ? strdup(noted) : NULL;
+	ls_st_close(reader);
+	if (noted && !copy)
+		return ls_fail(LS_EMEMORY, "no memory for the names of classes in %s", file);
+	*labels = copy;
+	return LS_OK;
 }
 
 #define INPUT "input"
 #define TOKENS "tokens"
 #define KNOWN "tokens-known"
 #define MASKED "tokens-masked"
+#define BEST_METRIC "best-metric"
+#define BEST_VALUE "best-value"
+#define BEST_STEP "best-step"
 
 static void note_number(ls_weights_notes *notes, const char *key, int value)
 {
@@ -178,6 +256,34 @@ void ls_weights_note_input(ls_weights_notes *notes, const ls_graph *graph)
 	note_number(notes, TOKENS, graph->tokens_max);
 	note_number(notes, KNOWN, ls_graph_vocabulary(graph));
 	note_number(notes, MASKED, graph->masked_max);
+}
+
+void ls_weights_note_best(ls_weights_notes *notes, const char *metric, double value, uint64_t step)
+{
+	char text[32];
+
+	add(notes, BEST_METRIC, metric);
+	snprintf(text, sizeof(text), "%.17g", value); /* a resumed run compares with it */
+	add_copy(notes, BEST_VALUE, text);
+	snprintf(text, sizeof(text), "%" PRIu64, step);
+	add_copy(notes, BEST_STEP, text);
+}
+
+ls_status ls_weights_read_best(const char *file, const char *metric, double *value, uint64_t *step, int *found)
+{
+	ls_st_reader *reader = NULL;
+
+	LS_TRY(ls_st_open(&reader, file));
+	const char *name = ls_st_metadata(reader, BEST_METRIC), *number = ls_st_metadata(reader, BEST_VALUE);
+	const char *when = ls_st_metadata(reader, BEST_STEP);
+	double noted = number ? strtod(number, NULL) : (double)NAN;
+	*found = name && strcmp(name, metric) == 0 && isfinite(noted) && when;
+	if (*found) {
+		*value = noted;
+		*step = strtoull(when, NULL, 10);
+	}
+	ls_st_close(reader);
+	return LS_OK;
 }
 
 int ls_weights_parse_input(const char *text, ls_dataset_info *out)
@@ -215,12 +321,24 @@ ls_status ls_weights_read_input(const char *file, ls_dataset_info *out, int *fou
 	return LS_OK;
 }
 
+/* A name that we know; other programs note under these keys what they like. */
+static void read_name(const ls_setting *row, const char *value, ls_train_options *options)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = names_of(row)(i)); i++)
+		if (strcmp(value, name) == 0)
+			*(const char **)((char *)options + row->offset) = name;
+}
+
 static ls_status read_notes(const ls_st_reader *reader, const char *file, ls_train_options *options)
 {
 	const ls_setting *row;
 
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		const char *value = is_noted(row) ? ls_st_metadata(reader, row->name) : NULL;
+		if (value && names_of(row))
+			read_name(row, value, options);
 		if (!value || row->kind == LS_SETTING_STRING ||
 		    (row->kind == LS_SETTING_FLAG && strcmp(value, "on") != 0))
 			continue;
@@ -241,15 +359,39 @@ static const char *copy_note(const ls_st_reader *reader, const char *key, char *
 	return out[0] != '\0' ? out : NULL;
 }
 
+/* A list of numbers; what else other programs note under that key says nothing to us. */
+static ls_status read_class_weights(const ls_st_reader *reader, ls_train_options *options, ls_weights_said *said)
+{
+	const char *list = ls_st_metadata(reader, CLASS_WEIGHTS);
+
+	if (!list || !*list || list[strspn(list, "0123456789.,eE+-")] != '\0')
+		return LS_OK;
+	said->class_weights = strdup(list);
+	if (!said->class_weights)
+		return ls_fail(LS_EMEMORY, "no memory for the weights of classes");
+	options->class_weights = said->class_weights;
+	return LS_OK;
+}
+
+void ls_weights_said_release(ls_weights_said *said)
+{
+	free(said->class_weights);
+	said->class_weights = NULL;
+}
+
 ls_status ls_weights_read_notes(const char *file, ls_train_options *options, ls_weights_said *said)
 {
 	ls_st_reader *reader = NULL;
+
+	said->class_weights = NULL;
 	LS_TRY(ls_st_open(&reader, file));
 	options->model = copy_note(reader, "model", said->model, sizeof(said->model));
 	options->data = copy_note(reader, "data", said->data, sizeof(said->data));
 	options->data_dir = copy_note(reader, "data-dir", said->data_dir, sizeof(said->data_dir));
 	said->has_vocabulary = ls_st_metadata(reader, LS_CKPT_VOCABULARY) != NULL;
 	ls_status status = read_notes(reader, file, options);
+	if (status == LS_OK)
+		status = read_class_weights(reader, options, said);
 	ls_st_close(reader);
 	return status;
 }

@@ -4,6 +4,8 @@
  * A word is a list of symbols, bytes at first. Pairs of neighbours that can be joined wait in a heap, the earliest merge
  * first and of equals the leftmost; joining one makes two new pairs, and those that are gone are left in the heap until
  * they come up. So a word of n bytes costs n log n, however long it is.
+ *
+ * A few thousand words are most of a long text, so the ids of short words are kept in a table with one place per hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +19,8 @@
 /* The kind of the first character and its bytes; one that is not UTF-8 is a byte of no kind. */
 static ls_char_kind kind_at(const char *text, size_t bytes, size_t *used)
 {
-	int32_t c;
-	*used = ls_char_decode(text, bytes, &c);
+	int32_t c = (unsigned char)*text;
+	*used = c < 0x80 ? 1 : ls_char_decode(text, bytes, &c);
 	if (*used)
 		return ls_char_kind_of(c);
 	*used = 1;
@@ -83,8 +85,18 @@ typedef struct candidate {
 	int32_t left, right, joined;
 } candidate;
 
+enum { KNOWN_BYTES = 24, KNOWN_IDS = 6, KNOWN_SLOTS = 1 << 15, KNOWN_FROM = 16 << 10 };
+
+/* A short word that was encoded before. */
+typedef struct known_word {
+	uint64_t key[KNOWN_BYTES / 8]; /* its bytes, then zeros */
+	uint8_t bytes, count;          /* bytes 0: an empty place */
+	int32_t ids[KNOWN_IDS];
+} known_word;
+
 typedef struct encoder {
 	const ls_bpe *bpe;
+	known_word *known; /* (KNOWN_SLOTS); NULL: a short text, or no memory for it */
 	symbol *symbols;
 	size_t symbol_room;
 	candidate *heap;
@@ -177,6 +189,41 @@ static ls_status encode_word(encoder *e, const char *word, size_t bytes)
 	return LS_OK;
 }
 
+/* The place of a word in the table; its key is written to `key`. */
+static known_word *place_of(const encoder *e, const char *word, size_t bytes, uint64_t key[KNOWN_BYTES / 8])
+{
+	uint64_t hash = bytes;
+	memset(key, 0, KNOWN_BYTES);
+	memcpy(key, word, bytes);
+	for (int i = 0; i < KNOWN_BYTES / 8; i++)
+		hash = (hash ^ key[i]) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32;
+	return &e->known[hash % KNOWN_SLOTS];
+}
+
+static ls_status encode_known(encoder *e, const char *word, size_t bytes)
+{
+	uint64_t key[KNOWN_BYTES / 8];
+	size_t first = e->tokens->count;
+
+	if (!e->known || bytes > KNOWN_BYTES)
+		return encode_word(e, word, bytes);
+	known_word *place = place_of(e, word, bytes, key);
+	if (place->bytes == bytes && memcmp(place->key, key, sizeof(key)) == 0) {
+		for (int i = 0; i < place->count; i++)
+			LS_TRY(ls_tokens_add(e->tokens, place->ids[i]));
+		return LS_OK;
+	}
+	LS_TRY(encode_word(e, word, bytes));
+	size_t count = e->tokens->count - first;
+	if (count <= KNOWN_IDS) {
+		memcpy(place->key, key, sizeof(key));
+		memcpy(place->ids, e->tokens->ids + first, count * sizeof(*place->ids));
+		place->bytes = (uint8_t)bytes;
+		place->count = (uint8_t)count;
+	}
+	return LS_OK;
+}
+
 /* A word longer than this is cut: positions are 32-bit numbers. */
 #define WORD_BYTES_MAX ((size_t)1 << 30)
 
@@ -185,7 +232,7 @@ static ls_status encode_words(encoder *e, const char *text, size_t bytes)
 	for (size_t at = 0, word; at < bytes; at += word) {
 		word = ls_bpe_word(text + at, bytes - at);
 		word = word < WORD_BYTES_MAX ? word : WORD_BYTES_MAX;
-		LS_TRY(encode_word(e, text + at, word));
+		LS_TRY(encode_known(e, text + at, word));
 	}
 	return LS_OK;
 }
@@ -210,9 +257,12 @@ ls_status ls_bpe_encode(const ls_bpe *bpe, const char *text, size_t bytes, ls_to
 {
 	size_t before = append_to->count;
 	encoder e = { .bpe = bpe, .tokens = append_to };
+	if (bytes >= KNOWN_FROM)
+		e.known = calloc(KNOWN_SLOTS, sizeof(*e.known));
 	ls_status status = ls_bpe_has_characters(bpe) ? encode_characters(bpe, text, bytes, append_to)
 						      : encode_words(&e, text, bytes);
 
+	free(e.known);
 	free(e.symbols);
 	free(e.heap);
 	if (status != LS_OK)

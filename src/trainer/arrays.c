@@ -14,7 +14,7 @@ typedef struct device_view {
 	ls_microbatch_text text; /* in `memory` */
 	void *memory;
 	size_t bytes;
-	int32_t *labels; /* (micro-batch) of text */
+	int32_t *labels; /* (micro-batch) of text, and 0 where targets are in place of labels */
 	int64_t next;    /* micro-batch */
 } device_view;
 
@@ -43,8 +43,7 @@ static ls_status make_text(ls_arrays *a, device_view *v)
 	v->bytes = ls_microbatch_text_bytes(&info, a->microbatch);
 	LS_TRY(ls_buffer_new(&v->memory, v->bytes, "packed text"));
 	ls_microbatch_text_place(&v->text, &info, a->microbatch, v->memory);
-	v->labels = calloc((size_t)a->microbatch, sizeof(*v->labels));
-	return v->labels ? LS_OK : ls_fail(LS_EMEMORY, "no memory for %lld labels", (long long)a->microbatch);
+	return LS_OK;
 }
 
 static ls_status make(ls_arrays *a, int64_t batch)
@@ -58,8 +57,13 @@ static ls_status make(ls_arrays *a, int64_t batch)
 	a->numbers = calloc((size_t)batch, sizeof(*a->numbers));
 	if (!a->view || !a->cut || !a->node || !a->device || !a->numbers)
 		return ls_fail(LS_EMEMORY, "no memory for steps of %lld samples", (long long)batch);
-	for (int i = 0; a->graph->tokens_max > 0 && i < a->devices; i++)
-		LS_TRY(make_text(a, &a->view[i]));
+	for (int i = 0; i < a->devices; i++) {
+		a->view[i].labels = calloc((size_t)a->microbatch, sizeof(*a->view[i].labels));
+		if (!a->view[i].labels)
+			return ls_fail(LS_EMEMORY, "no memory for %lld labels", (long long)a->microbatch);
+		if (a->graph->tokens_max > 0)
+			LS_TRY(make_text(a, &a->view[i]));
+	}
 	return LS_OK;
 }
 
@@ -168,7 +172,11 @@ ls_status ls_arrays_next(void *context, int device, const ls_microbatch **microb
 		pack_all(a, v, begin, count);
 	} else {
 		v->microbatch.images = a->batch->images + (size_t)begin * ls_sample_floats(a->graph);
-		v->microbatch.labels = a->batch->labels + begin;
+		v->microbatch.labels = a->batch->labels ? a->batch->labels + begin : v->labels;
+	}
+	if (a->batch->targets) {
+		v->microbatch.target_count = ls_graph_outputs(a->graph);
+		v->microbatch.targets = a->batch->targets + begin * v->microbatch.target_count;
 	}
 	*microbatch = &v->microbatch;
 	return LS_OK;

@@ -1,7 +1,7 @@
 /*
  * arrays.h - the micro-batches of a step whose samples a program has in memory.
  *
- * Images and labels are used where they are; text is packed, each micro-batch into the memory of its device. All of it
+ * Images, labels and targets are used where they are; text is packed, each micro-batch into the memory of its device. All of it
  * is allocated at the beginning.
  */
 #ifndef LS_TRAINER_ARRAYS_H

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/transforms/transforms.h"
+
 static ls_status make_arrays(ls_batches *f, int64_t microbatches)
 {
 	const ls_layout *l = f->options.layout;
@@ -32,6 +34,7 @@ static ls_status open_loaders(ls_batches *f)
 				      .start_epoch = o->start_epoch,
 				      .start_step = o->start_step,
 				      .transforms = o->transforms,
+				      .one_hot = o->transforms && ls_transforms_mix(o->transforms),
 				      .assigned = 1 };
 
 	for (int i = 0; i < o->layout->devices; i++)

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "comm/collectives.h"
+#include "data/dataset.h"
 #include "metrics/progress.h"
+#include "trainer/trainer.h"
 
 /* What a micro-batch came to. The first record that a node sends is no micro-batch: its `correct` says that the node
  * was stopped. */
@@ -37,13 +39,49 @@ struct ls_evaluator {
 	int64_t *cut, *device_cut; /* (nodes + 1), (devices + 1) */
 	driver *driver;            /* (devices) */
 	microbatch_sums *sums;     /* (micro-batches) */
+	int outputs;               /* that metrics of float targets are of; 0: none */
+	ls_target_sums *targets;   /* (micro-batches, outputs), then (outputs) of all */
+	double *scale;             /* (outputs) or NULL */
 	int (*stop)(void *context);
 	void *stop_context;
 };
 
-static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
+/* Float targets are one per output, and a softmax is no answer to anything but classes. */
+static ls_status targets_fit(const ls_graph *graph, const ls_dataset_info *info)
+{
+	int outputs = ls_graph_outputs(graph);
+
+	if (graph->predicts_next)
+		return ls_fail(LS_EMISMATCH, "the model predicts the next token, dataset %s is for %s", info->name,
+			       ls_task_name(info->task));
+	if (outputs != info->targets)
+		return ls_fail(LS_EMISMATCH, "the model has %d output%s, dataset %s has %d float target%s per sample",
+			       outputs, ls_plural((uint64_t)outputs, "s"), info->name, info->targets,
+			       ls_plural((uint64_t)info->targets, "s"));
+	if (info->task != LS_TASK_CLASSIFICATION && ls_graph_classifies(graph))
+		return ls_fail(
+			LS_EMISMATCH,
+			"dataset %s is for %s, and the loss of the model is cross-entropy of classes; give its graph "
+			"%s",
+			info->name, ls_task_name(info->task),
+			info->task == LS_TASK_REGRESSION ? "ls_mean_squared_error()" : "ls_binary_cross_entropy()");
+	return LS_OK;
+}
+
+static ls_status classes_fit(const ls_graph *graph, const ls_dataset_info *info)
 {
 	int classes = ls_graph_classes(graph);
+
+	if (info->targets > 0)
+		return targets_fit(graph, info);
+	if (classes < info->classes)
+		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", classes,
+			       ls_plural((uint64_t)classes, "es"), info->name, info->classes);
+	return LS_OK;
+}
+
+static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
+{
 	if (graph->tokens_max == 0 || info->tokens_max == 0)
 		return ls_fail(LS_EMISMATCH, "the model takes %s, dataset %s is %s",
 			       graph->tokens_max ? "text" : "images", info->name, info->tokens_max ? "text" : "images");
@@ -54,10 +92,7 @@ static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
 	if (ls_graph_vocabulary(graph) < info->vocabulary)
 		return ls_fail(LS_EMISMATCH, "the model has %d tokens, the vocabulary of dataset %s has %d",
 			       ls_graph_vocabulary(graph), info->name, info->vocabulary);
-	if (classes < info->classes)
-		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", classes,
-			       ls_plural((uint64_t)classes, "es"), info->name, info->classes);
-	return LS_OK;
+	return classes_fit(graph, info);
 }
 
 ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
@@ -67,7 +102,6 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 			       "the graph is not finished%s%s; call ls_graph_finish() and check its status",
 			       graph->status != LS_OK ? ": " : "", graph->status != LS_OK ? graph->message : "");
 	const ls_tensor *in = &graph->values[graph->input];
-	int classes = ls_graph_classes(graph);
 
 	if (info->tokens_max > 0 || graph->tokens_max > 0)
 		return text_fits(graph, info);
@@ -75,10 +109,7 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 		return ls_fail(LS_EMISMATCH, "the model takes %d x %d x %d samples, dataset %s has %d x %d x %d",
 			       in->channels, in->height, in->width, info->name, info->channels, info->height,
 			       info->width);
-	if (classes < info->classes)
-		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", classes,
-			       ls_plural((uint64_t)classes, "es"), info->name, info->classes);
-	return LS_OK;
+	return classes_fit(graph, info);
 }
 
 static size_t classes_of(const ls_graph *graph)
@@ -144,6 +175,23 @@ static int busy_devices(const ls_evaluator_options *o, int64_t microbatches)
 	return microbatches < o->devices ? (int)microbatches : o->devices;
 }
 
+static ls_status make_target_sums(ls_evaluator *e)
+{
+	const ls_dataset_info *info = ls_dataset_describe(e->options.dataset);
+	size_t outputs = info->task == LS_TASK_CLASSIFICATION ? 0 : (size_t)info->targets;
+
+	e->outputs = (int)outputs;
+	if (outputs == 0)
+		return LS_OK;
+	e->targets = calloc(((size_t)e->microbatches + 1) * outputs, sizeof(*e->targets));
+	e->scale = e->options.scale ? calloc(outputs, sizeof(*e->scale)) : NULL;
+	if (!e->targets || (e->options.scale && !e->scale))
+		return ls_fail(LS_EMEMORY, "no memory for the metrics of %zu targets", outputs);
+	if (e->scale)
+		memcpy(e->scale, e->options.scale, outputs * sizeof(*e->scale));
+	return LS_OK;
+}
+
 static ls_status make(ls_evaluator *e)
 {
 	const ls_evaluator_options *o = &e->options;
@@ -152,6 +200,7 @@ static ls_status make(ls_evaluator *e)
 	e->device_cut = calloc((size_t)o->devices + 1, sizeof(*e->device_cut));
 	e->driver = calloc((size_t)o->devices + 1, sizeof(*e->driver));
 	e->sums = calloc((size_t)e->microbatches, sizeof(*e->sums));
+	LS_TRY(make_target_sums(e));
 	if (!e->cut || !e->device_cut || !e->driver || !e->sums)
 		return ls_fail(LS_EMEMORY, "no memory for an evaluation of %lld micro-batches",
 			       (long long)e->microbatches);
@@ -193,6 +242,8 @@ void ls_evaluator_free(ls_evaluator *e)
 	}
 	ls_assigner_release(&e->assigner);
 	free(e->sums);
+	free(e->targets);
+	free(e->scale);
 	free(e->driver);
 	free(e->device_cut);
 	free(e->cut);
@@ -280,9 +331,15 @@ static void run_microbatch(pass *p, driver *d, const ls_microbatch *microbatch)
 				   .images = microbatch->images,
 				   .text = microbatch->text,
 				   .labels = microbatch->labels,
+				   .targets = microbatch->targets,
+				   .target_count = microbatch->target_count,
 				   .samples = microbatch->samples };
 
-	d->executor->backend->infer(d->executor, &job, p->sink ? d->logits : NULL);
+	ls_evaluator *e = p->evaluator;
+	d->executor->backend->infer(d->executor, &job, p->sink || e->outputs > 0 ? d->logits : NULL);
+	if (e->outputs > 0)
+		ls_target_sums_count(ls_dataset_describe(e->options.dataset)->task, microbatch, d->logits,
+				     e->targets + microbatch->microbatch * e->outputs);
 	if (p->sink)
 		p->sink(p->context, microbatch, d->logits);
 	*sums = (microbatch_sums){ .loss = job.loss,
@@ -429,12 +486,34 @@ static ls_status share(ls_evaluator *e, int *stopped)
 	return status;
 }
 
+/* The same of the sums of targets. */
+static ls_status share_targets(ls_evaluator *e)
+{
+	size_t most = (size_t)most_microbatches(e) * (size_t)e->outputs, each = most * sizeof(ls_target_sums);
+
+	if (e->nodes == 1 || most == 0)
+		return LS_OK;
+	ls_target_sums *all = calloc(most * (size_t)(e->nodes + 1), sizeof(*all)),
+		       *mine = all + most * (size_t)e->nodes;
+	if (!all)
+		return ls_fail(LS_EMEMORY, "no memory for the metrics of %d targets", e->outputs);
+	memcpy(mine, e->targets + e->cut[e->node] * e->outputs,
+	       (size_t)((e->cut[e->node + 1] - e->cut[e->node]) * e->outputs) * sizeof(*mine));
+	ls_status status = ls_comm_allgather(e->options.comm, mine, each, all, "evaluation");
+	for (int i = 0; status == LS_OK && i < e->nodes; i++)
+		memcpy(e->targets + e->cut[i] * e->outputs, all + (size_t)i * most,
+		       (size_t)((e->cut[i + 1] - e->cut[i]) * e->outputs) * sizeof(*all));
+	free(all);
+	return status;
+}
+
 /* The first micro-batches of the dataset; the sums of all of them are here afterwards. */
 static ls_status run_pass(pass *p)
 {
 	LS_TRY(run_own(p));
 	int stopped = atomic_load(&p->stopped);
 	LS_TRY(share(p->evaluator, &stopped));
+	LS_TRY(share_targets(p->evaluator));
 	if (stopped)
 		return ls_fail(LS_EINTERRUPTED, "stopped after %llu of %llu test samples",
 			       (unsigned long long)atomic_load(&p->samples), (unsigned long long)p->share);
@@ -450,6 +529,17 @@ ls_status ls_evaluator_probe(ls_evaluator *e, const float *params, const float *
 	return LS_OK;
 }
 
+static void conclude_targets(ls_evaluator *e, ls_eval_result *out)
+{
+	if (e->outputs == 0)
+		return;
+	ls_target_sums *all = e->targets + e->microbatches * e->outputs;
+	memset(all, 0, (size_t)e->outputs * sizeof(*all));
+	for (int64_t i = 0; i < e->microbatches; i++)
+		ls_target_sums_add(all, e->targets + i * e->outputs, e->outputs);
+	ls_target_sums_conclude(ls_dataset_describe(e->options.dataset)->task, all, e->outputs, e->scale, out);
+}
+
 ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *buffers, ls_evaluator_sink sink,
 			   void *context, ls_eval_result *out)
 {
@@ -459,26 +549,35 @@ ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *bu
 		   .sink = sink,
 		   .context = context,
 		   .microbatches = e->microbatches };
-	double start = ls_clock_seconds(), loss = 0, correct = 0, token_loss = 0, token_correct = 0, masked = 0;
+	double start = ls_clock_seconds(), loss = 0, token_loss = 0;
+	ls_answers of_samples = { 0 }, of_tokens = { 0 };
 	uint64_t samples = ls_dataset_describe(e->options.dataset)->samples;
 
 	LS_TRY(run_pass(&p));
 	for (int64_t i = 0; i < e->microbatches; i++) {
 		loss += e->sums[i].loss;
-		correct += (double)e->sums[i].correct;
+		of_samples.correct += e->sums[i].correct;
 		token_loss += e->sums[i].token_loss;
-		token_correct += (double)e->sums[i].token_correct;
-		masked += (double)e->sums[i].masked;
+		of_tokens.correct += e->sums[i].token_correct;
+		of_tokens.count += e->sums[i].masked;
 	}
-	double each = masked > 0 ? masked : 1;
-	int is_language = e->options.graph->predicts_next;
+	of_samples.count = (int64_t)samples;
+	const ls_graph *graph = e->options.graph;
+	ls_answers answers = ls_answers_of(graph, of_samples, of_tokens);
+	double each = of_tokens.count > 0 ? (double)of_tokens.count : 1;
 	*out = (ls_eval_result){ .samples = samples,
 				 .loss = loss / (double)samples + token_loss / each,
-				 .masked = (uint64_t)masked,
+				 .masked = (uint64_t)of_tokens.count,
 				 .token_loss = token_loss / each,
-				 .token_accuracy = token_correct / each,
-				 .accuracy = is_language ? token_correct / each : correct / (double)samples,
-				 .perplexity = is_language ? exp(token_loss / each) : 0,
+				 .token_accuracy = (double)of_tokens.correct / each,
+				 .accuracy = (double)answers.correct / (double)(answers.count > 0 ? answers.count : 1),
+				 .perplexity = graph->predicts_next ? exp(token_loss / each) : 0,
 				 .seconds = ls_clock_seconds() - start };
+	conclude_targets(e, out);
 	return LS_OK;
+}
+
+const ls_target_sums *ls_evaluator_sums(const ls_evaluator *e)
+{
+	return e->outputs > 0 ? e->targets + e->microbatches * e->outputs : NULL;
 }

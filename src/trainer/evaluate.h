@@ -14,6 +14,7 @@
 #include "comm/comm.h"
 #include "data/loader.h"
 #include "exchange/assigner.h"
+#include "trainer/target_sums.h"
 
 typedef struct ls_evaluator ls_evaluator;
 
@@ -31,7 +32,8 @@ typedef struct ls_evaluator_options {
 	const int *devices_of; /* (nodes) of all nodes, and their shares; looked at when there are several */
 	const double *weight;  /* (nodes) */
 
-	int is_quiet; /* show no progress */
+	int is_quiet;        /* show no progress */
+	const double *scale; /* (outputs) of float targets: a unit of each, in its own units; NULL: 1 */
 } ls_evaluator_options;
 
 ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *options);
@@ -65,6 +67,9 @@ ls_status ls_evaluator_probe(ls_evaluator *evaluator, const float *params, const
 /* Called by all nodes, with the same weights. All get the same result, except for the seconds. */
 ls_status ls_evaluator_run(ls_evaluator *evaluator, const float *params, const float *buffers, ls_evaluator_sink sink,
 			   void *context, ls_eval_result *out);
+
+/* Sums of the last pass, (outputs), where the dataset has float targets and another task than classes; else NULL. */
+const ls_target_sums *ls_evaluator_sums(const ls_evaluator *evaluator);
 
 /* A dataset must fit a graph: finished, input shape, classes. */
 ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info);

@@ -81,7 +81,7 @@ static ls_status check_text(const ls_graph *graph, const ls_batch *batch)
 }
 
 /* x - x is 0 for a finite x and NaN for any other; a sum of them needs no branch. */
-static ls_status check_finite(const float *x, size_t count, int64_t i)
+static ls_status check_finite(const float *x, size_t count, int64_t i, const char *of, const char *all)
 {
 	float sum = 0;
 
@@ -92,21 +92,42 @@ static ls_status check_finite(const float *x, size_t count, int64_t i)
 	size_t k = 0;
 	while (isfinite(x[k]))
 		k++;
-	return ls_fail(LS_EINVALID, "sample %lld: value %zu of the image is %s; images must be finite numbers",
-		       (long long)i, k, isnan(x[k]) ? "NaN" : "infinite");
+	return ls_fail(LS_EINVALID, "sample %lld: value %zu of %s is %s; %s must be finite numbers", (long long)i, k,
+		       of, isnan(x[k]) ? "NaN" : "infinite", all);
 }
 
 static ls_status check_images(const ls_graph *graph, const ls_batch *batch)
 {
 	size_t floats = ls_sample_floats(graph);
 
-	if (!batch->images || !batch->labels)
+	if (!batch->images || (!batch->labels && !batch->targets))
 		return ls_fail(LS_EMISMATCH, "the model takes images and their labels: batch.%s is NULL%s",
 			       batch->images ? "labels" : "images",
 			       batch->text ? ", and batch.text is for models of text" : "");
 	for (int64_t i = 0; i < batch->count; i++) {
-		LS_TRY(check_label(graph, i, batch->labels[i]));
-		LS_TRY(check_finite(batch->images + (size_t)i * floats, floats, i));
+		if (batch->labels)
+			LS_TRY(check_label(graph, i, batch->labels[i]));
+		LS_TRY(check_finite(batch->images + (size_t)i * floats, floats, i, "the image", "images"));
+	}
+	return LS_OK;
+}
+
+/* One per output; classes have probabilities. */
+static ls_status check_targets(const ls_graph *graph, const ls_batch *batch)
+{
+	size_t outputs = (size_t)ls_graph_outputs(graph);
+	int are_chances = ls_graph_classifies(graph);
+
+	if (graph->predicts_next)
+		return ls_fail(LS_EMISMATCH, "the model predicts the next token: batch.targets must be NULL");
+	for (int64_t i = 0; i < batch->count; i++) {
+		const float *row = batch->targets + (size_t)i * outputs;
+		LS_TRY(check_finite(row, outputs, i, "its targets", "targets"));
+		for (size_t k = 0; k < outputs && are_chances; k++)
+			if (!(row[k] >= 0 && row[k] <= 1))
+				return ls_fail(LS_EINVALID,
+					       "sample %lld: target %zu is %g; classes have probabilities, 0 to 1",
+					       (long long)i, k, (double)row[k]);
 	}
 	return LS_OK;
 }
@@ -118,5 +139,6 @@ ls_status ls_sample_check(const ls_graph *graph, const ls_batch *batch, int64_t 
 	if (batch->count < 1 || batch->count > most)
 		return ls_fail(LS_EINVALID, "batch.count is %lld; it must be from 1 to %lld%s", (long long)batch->count,
 			       (long long)most, most < INT64_MAX ? ", the trainer's options.batch" : "");
-	return graph->tokens_max > 0 ? check_text(graph, batch) : check_images(graph, batch);
+	LS_TRY(graph->tokens_max > 0 ? check_text(graph, batch) : check_images(graph, batch));
+	return batch->targets ? check_targets(graph, batch) : LS_OK;
 }

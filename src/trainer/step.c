@@ -89,6 +89,8 @@ static ls_exec_microbatch job_of(ls_driver *d, const ls_microbatch *microbatch)
 		/* makes sums over a step's masked positions means, once they are divided by its samples */
 		.token_weight = masked > 0 ? (double)microbatch->step_samples / (double)masked : 0,
 		.labels = microbatch->labels,
+		.targets = microbatch->targets,
+		.target_count = microbatch->target_count,
 		.samples = microbatch->samples,
 		.seed = t->options.seed,
 		.step = ls_node_trainer_updates(t),
@@ -322,26 +324,26 @@ ls_status ls_node_trainer_step(ls_node_trainer *t, const ls_node_trainer_assignm
 ls_status ls_node_trainer_report_of(ls_node_trainer *t, uint64_t step, ls_node_trainer_report *out)
 {
 	const ls_step_record *r = ls_node_trainer_record_of(t, step);
-	int is_language = t->graph->predicts_next;
 
 	LS_TRY(complete(t, step));
-	*out = (ls_node_trainer_report){
-		.step = step,
-		.loss = r->stats[LS_STAT_LOSS],
-		.correct = ls_count_get(r->stats + (is_language ? LS_STAT_TOKEN_CORRECT : LS_STAT_CORRECT)),
-		.samples = ls_count_get(r->stats + LS_STAT_SAMPLES),
-		.answers = ls_count_get(r->stats + (is_language ? LS_STAT_MASKED : LS_STAT_SAMPLES)),
-		.stops = r->stats[LS_STAT_STOPS] > 0,
-		.tokens = ls_count_get(r->stats + LS_STAT_TOKENS),
-		.masked = ls_count_get(r->stats + LS_STAT_MASKED),
-		.token_loss = (double)r->stats[LS_STAT_TOKEN_LOSS],
-		.token_correct = ls_count_get(r->stats + LS_STAT_TOKEN_CORRECT),
-		.gradient_norm = r->gradient_norm,
-		.exposed_s = r->exposed_s,
-		.wait_s = r->wait_s,
-		.node_s = r->node_s,
-		.microbatches = r->microbatches
-	};
+	ls_answers samples = { ls_count_get(r->stats + LS_STAT_CORRECT), ls_count_get(r->stats + LS_STAT_SAMPLES) };
+	ls_answers tokens = { ls_count_get(r->stats + LS_STAT_TOKEN_CORRECT), ls_count_get(r->stats + LS_STAT_MASKED) };
+	ls_answers answers = ls_answers_of(t->graph, samples, tokens);
+	*out = (ls_node_trainer_report){ .step = step,
+					 .loss = r->stats[LS_STAT_LOSS],
+					 .correct = answers.correct,
+					 .samples = samples.count,
+					 .answers = answers.count,
+					 .stops = r->stats[LS_STAT_STOPS] > 0,
+					 .tokens = ls_count_get(r->stats + LS_STAT_TOKENS),
+					 .masked = tokens.count,
+					 .token_loss = (double)r->stats[LS_STAT_TOKEN_LOSS],
+					 .token_correct = tokens.correct,
+					 .gradient_norm = r->gradient_norm,
+					 .exposed_s = r->exposed_s,
+					 .wait_s = r->wait_s,
+					 .node_s = r->node_s,
+					 .microbatches = r->microbatches };
 	return LS_OK;
 }
 

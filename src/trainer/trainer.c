@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 
-/* Floats of gradient that go out together on several nodes, and are worked on together on one. */
-enum { BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024 };
+/* Floats of gradient that are worked on together on one node. */
+enum { BUCKET_ALONE = 256 * 1024 };
 
 static int node_count(const ls_node_trainer_options *o)
 {
@@ -46,7 +46,7 @@ static size_t early_floats(const ls_node_trainer_options *o)
 
 static ls_exchange_options exchange_options(const ls_node_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	size_t bucket = o->comm ? BUCKET_NODES : BUCKET_ALONE;
+	size_t bucket = o->comm ? LS_BUCKET_NODES : BUCKET_ALONE;
 	ls_exchange_options x = { .comm = o->comm,
 				  .strategy = o->strategy,
 				  .codec = o->codec,
@@ -82,6 +82,8 @@ static ls_status make_stores(ls_node_trainer *t, const ls_node_trainer_options *
 		LS_TRY(ls_floats_new(&t->master, table->total, "exact parameters"));
 	for (int i = 0; i < t->kind->slots; i++)
 		LS_TRY(ls_floats_new(&t->slots[i], table->reachable, "optimizer state"));
+	if (o->ema > 0)
+		LS_TRY(ls_floats_new(&t->average, table->total, "averaged parameters"));
 	t->ratios = calloc(table->count + 1, sizeof(*t->ratios));
 	return t->ratios ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the ratios of %zu parameters", table->count);
 }
@@ -245,6 +247,7 @@ static void free_stores(ls_node_trainer *t)
 	const ls_param_table *table = &t->graph->params;
 
 	free(t->ratios);
+	ls_floats_free(t->average, table->total);
 	for (int i = 0; i < LS_SLOTS_MAX; i++)
 		ls_floats_free(t->slots[i], table->reachable);
 	if (t->master != t->params)
@@ -289,6 +292,8 @@ void ls_node_trainer_start_at(ls_node_trainer *t, uint64_t step, int64_t batches
 	t->batches_tracked = batches_tracked;
 	if (t->master != t->params)
 		memcpy(t->master, t->params, t->graph->params.total * sizeof(float));
+	if (t->average && step == 0)
+		memcpy(t->average, t->params, t->graph->params.total * sizeof(float));
 }
 
 ls_status ls_node_trainer_fingerprint(const ls_node_trainer *t, uint64_t *out)
@@ -335,7 +340,8 @@ ls_status ls_node_trainer_plan(const ls_node_trainer_options *o, ls_node_trainer
 	ls_exchange_options x = exchange_options(o, kind);
 	size_t stores = (has_master(o) ? 2 : 1) * table->total + ls_node_trainer_stats_floats(o);
 	*out = (ls_node_trainer_bytes){ .params = (stores + (size_t)o->devices * table->buffers) * sizeof(float),
-					.state = (size_t)kind->slots * table->reachable * sizeof(float) };
+					.state = (size_t)kind->slots * table->reachable * sizeof(float),
+					.average = o->ema > 0 ? table->total * sizeof(float) : 0 };
 	if (updates_nothing(o) && !o->keeps)
 		out->state = 0;
 	if (updates_early(o, kind)) {

@@ -29,6 +29,9 @@
 #include "optim/schedule.h"
 #include "trainer/counts.h"
 
+/* Floats of gradient that go out together on several nodes, unless settings have it otherwise. */
+enum { LS_BUCKET_NODES = 256 * 1024 };
+
 typedef struct ls_node_trainer ls_node_trainer;
 
 typedef struct ls_node_trainer_options {
@@ -48,6 +51,7 @@ typedef struct ls_node_trainer_options {
 	ls_hyper hyper;
 	ls_schedule_options schedule;
 	double clip_norm;
+	double ema; /* decay of the moving average of parameters; 0: there is none */
 	uint64_t seed;
 	int keeps; /* checkpoints are gathered and written by this node */
 
@@ -79,6 +83,15 @@ typedef struct ls_node_trainer_assignment {
 	const int *node, *device;
 	int wants_stop; /* this node is to end: every node finds that in the step's report */
 } ls_node_trainer_assignment;
+
+/* The predictions of some samples that are right or wrong: one per sample or, in a language model, one per token. */
+typedef struct ls_answers {
+	int64_t correct, count;
+} ls_answers;
+static inline ls_answers ls_answers_of(const ls_graph *graph, ls_answers of_samples, ls_answers of_tokens)
+{
+	return graph->predicts_next ? of_tokens : of_samples;
+}
 
 /* Results of a complete step, the same on every node except for the two waits. */
 typedef struct ls_node_trainer_report {
@@ -154,8 +167,9 @@ struct ls_node_trainer {
 	float *buffers;             /* state's beginning */
 	size_t stats_floats;        /* of running statistics and step statistics */
 	float *slots[LS_SLOTS_MAX]; /* (reachable); on several nodes each owner has its shards right */
-	double *ratios;             /* (rows of the table) of the step being updated, where the optimizer has them */
-	uint64_t step;              /* steps begun, and on one node done */
+	float *average; /* (total) of master, as slots are; whole after ls_state_share_average(). NULL: none */
+	double *ratios; /* (rows of the table) of the step being updated, where the optimizer has them */
+	uint64_t step;  /* steps begun, and on one node done */
 	int64_t batches_tracked;
 
 	/* a gradient that is held back (hold.c) */
@@ -217,6 +231,12 @@ ls_status ls_node_trainer_drain(ls_node_trainer *trainer);
 /* Processor time spent in updates so far, the communication thread's included: mean over the devices' threads. */
 double ls_node_trainer_update_s(const ls_node_trainer *trainer);
 
+/* The weights that a run is evaluated with and leaves: the moving average where there is one, else the parameters. */
+static inline const float *ls_node_trainer_weights(const ls_node_trainer *trainer)
+{
+	return trainer->average ? trainer->average : trainer->params;
+}
+
 ls_status ls_node_trainer_fingerprint(const ls_node_trainer *trainer, uint64_t *out);
 
 /* Every parameter and statistic is a finite number. */
@@ -224,7 +244,7 @@ int ls_node_trainer_finite(const ls_node_trainer *trainer);
 
 /* Bytes a trainer would take, by class; the sum is what the machine must have. */
 typedef struct ls_node_trainer_bytes {
-	size_t params, gradients, state, workspace;
+	size_t params, gradients, state, average, workspace;
 } ls_node_trainer_bytes;
 ls_status ls_node_trainer_plan(const ls_node_trainer_options *options, ls_node_trainer_bytes *out);
 

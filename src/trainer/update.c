@@ -29,7 +29,9 @@ ls_optimizer_pass ls_node_trainer_pass(ls_node_trainer *t, uint64_t step, double
 				    .scale = (float)scale,
 				    .step = update + 1,
 				    .lr = ls_schedule_rate(&t->options.schedule, update),
-				    .ratios = t->ratios };
+				    .ratios = t->ratios,
+				    .average = t->average,
+				    .decay = t->options.ema };
 }
 
 /* Update [begin, end) with the step's gradient, whose float `grads_begin` is at `grads`. */

@@ -50,7 +50,7 @@ COLLISIONS = """[...document.querySelectorAll('figure.plot svg')].flatMap(svg =>
 # Tables that are wider than their place, with the text before them; ticks of accuracy above 1.
 CUT_OFF = """[...document.querySelectorAll('.wide')].filter(w => w.scrollWidth > w.clientWidth + 1)
     .map(w => w.scrollWidth + ': ' + w.textContent.slice(0, 80))"""
-TOO_HIGH = """[...document.querySelectorAll('figure.plot')].filter(f => f.textContent.startsWith('Test accuracy'))
+TOO_HIGH = """[...document.querySelectorAll('figure.plot')].filter(f => /^Test( and training)? accuracy/.test(f.textContent))
     .flatMap(f => [...f.querySelectorAll('text.tick')].filter(t => t.getAttribute('text-anchor') === 'end' &&
         +t.textContent > 1).map(t => t.textContent))"""
 
@@ -169,7 +169,8 @@ def main():
         check_plots(page, ("Throughput of bert-base by devices", "Speedup by devices, ours and published",
                            "Efficiency by devices", "AllReduce against PS against ideal: resnet18", "Training loss of resnet18",
                            "Test accuracy of resnet50", "Where a step's time goes", "By node", "Speed of each node",
-                           "Predicted throughput of resnet18", "Training loss of cnn"))
+                           "Predicted throughput of resnet18", "Training loss of cnn", "Test and training loss of cnn",
+                           "Test and training accuracy of cnn", "Learning rate of cnn", "Confusion matrix of run"))
         check_hover(page)
         check_sizes(page)
         check_dark(page)

@@ -13,7 +13,7 @@ for command in train eval predict serve export data models bench plan probe repo
 	like "--help lists $command" "$out" "^  $command +[a-z]"
 done
 
-for command in "" train eval predict serve export data "data list" "data get" "data make" "data make vocab" "data info" models bench plan probe report slurm; do
+for command in "" train eval predict serve export data "data list" "data get" "data make" "data make vocab" "data info" "data show" models bench plan probe report slurm; do
 	# shellcheck disable=SC2086 # words
 	run "$LOCKSTEP" $command --help
 	is "lockstep $command --help succeeds" "$status" 0

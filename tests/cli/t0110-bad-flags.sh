@@ -12,7 +12,7 @@ bad() { # NAME PATTERN ARGUMENTS...
 bad "a command misspelt" "unknown command 'trian'; did you mean 'train'" trian
 bad "a command of data misspelt" "lockstep data: unknown command 'maek'; did you mean 'make'" data maek
 bad "an option misspelt" "lockstep train: unknown option '--epohs'; did you mean '--epochs'" train --epohs 2
-bad "an option cut too short" "'--e' may be --epochs, --epsilon, --eval-every" train --e 2
+bad "an option cut too short" "'--e' may be --epochs, --early-stop, .*--epsilon, .*--eval-every" train --e 2
 bad "an option unlike any" "unknown option '--zzzzzz'" train --zzzzzz
 bad "a short option unlike any" "unknown option '-Z'" train -Z
 bad "a value missing" "--lr needs a value" train --lr

@@ -21,7 +21,7 @@ for command in train eval predict serve export models bench plan probe report sl
 		"$(page_options "$man/lockstep-$command.1")" "$(help_options "$command")"
 done
 is "lockstep-data.1 describes the options of lockstep data" "$(page_options "$man/lockstep-data.1")" \
-	"$(for c in list get make "make vocab" info; do
+	"$(for c in list get make "make vocab" info show check; do
 		# shellcheck disable=SC2086 # words
 		help_options data $c
 	done | sort -u)"

@@ -18,7 +18,7 @@ offers() { # WORDS...: what is offered for the last one
 
 is "commands" "$(offers "")" "train eval predict generate serve export data models bench plan probe report slurm --help --version"
 is "the beginning of a command" "$(offers tr)" "train"
-is "commands of data" "$(offers data "")" "list get make info"
+is "commands of data" "$(offers data "")" "list get make info show check"
 is "an option" "$(offers train --lr-step)" "--lr-step-every --lr-step-factor"
 is "every option of train" "$(offers train -- | wc -w)" \
 	"$({ "$LOCKSTEP" train --help all | sed -nE 's/^  (-[a-z], )?(--[a-z][a-z0-9-]*).*/\2/p'; echo --help; } | sort -u | wc -l)"

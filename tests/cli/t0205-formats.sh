@@ -7,14 +7,14 @@ refuses() { # NAME PATTERN PATH: by train, with any model, and by data info
 	fails_with "$1: train" 1 "$2" "$LOCKSTEP" train --data "$3" --steps 1
 	fails_with "$1: train of text" 1 "$2" "$LOCKSTEP" train --model bert-tiny --data "$3" --steps 1
 	fails_with "$1: data info" 1 "$2" "$LOCKSTEP" data info "$3"
-	like "$1: what is read" "$err" "IDX files named as MNIST's .*plain text .*lockstep data list"
+	like "$1: what is read" "$err" "tar shards .*IDX files named as MNIST's .*plain text .*lockstep data list"
 	unlike "$1: nobody asks for a vocabulary" "$err" "no vocabulary"
 }
 
-printf 'label,a,b\n1,2,3\n0,4,5\n' >train.csv
-refuses "a CSV file" "dataset 'train.csv' is a file of kind 'table \(CSV" train.csv
-printf '{"text": "a", "label": 1}\n' >train.jsonl
-refuses "a JSON Lines file" "'train.jsonl' is a file of kind 'table" train.jsonl
+printf 'PAR1\0' >train.parquet
+refuses "a Parquet file" "dataset 'train.parquet' is a file of kind 'table \(Parquet" train.parquet
+printf '[{"text": "a", "label": 1}]\n' >train.json
+refuses "a JSON file" "'train.json' is a file of kind 'table" train.json
 mkdir -p loose shapes/train/square
 for i in 1 2 3 4 5; do
 	printf '\211PNG\r\n\032\n' >"loose/$i.png"
@@ -26,8 +26,10 @@ refuses "images of another kind" "dataset 'shapes': found 5 image files \([1-5].
 echo "circles and squares" >shapes/README.txt
 refuses "with a word about them" "dataset 'shapes': found 5 image files" shapes
 mkdir tables
-cp train.csv tables/a.csv
-refuses "a folder with a table" "dataset 'tables': found 1 table \(CSV, JSON, Parquet\) file \(a.csv\)" tables
+printf 'label,a,b\n1,2,3\n0,4,5\n' >tables/a.csv
+run "$LOCKSTEP" train --data tables --steps 1
+like "a folder with a table that is not train.csv" "$err" "dataset 'tables': found 1 table \(CSV, TSV, JSONL\) file \(a.csv\), but no train.csv"
+like "what to do" "$err" "name the file itself, as tables/a.csv"
 cp loose/1.png picture
 refuses "a picture by any name" "dataset 'picture' is a file of kind 'image'" picture
 printf '\223NUMPY\001\000' >x.npy

@@ -46,6 +46,8 @@ cp -a saved/'digit 3' digits/train/
 
 run "$LOCKSTEP" train --model cnn --data digits --steps 4 --batch 60 --schedule constant --run run --quiet
 is "a run" "$status" 0
+ok "keeps mean and deviation of its images" json run/run.json \
+	"0.05 < o['settings']['mean'][0] < 0.5 and o['settings']['mean'][0] != 0.1307 and o['settings']['deviation'][0] > 0.1"
 run "$LOCKSTEP" eval run
 is "is evaluated on its folder" "$status" 0
 like "of test images" "$out" 'accuracy'

@@ -20,8 +20,11 @@ is "data info" "$status" 0
 like "has its shape" "$out" '50000 samples of 3 x 32 x 32, 10 classes'
 run "$LOCKSTEP" data get cifar10
 like "files that are there are left alone" "$out" 'cifar10 is already in'
-run "$LOCKSTEP" train --model cnn --data cifar10 --samples 600 --test-samples 100 --steps 4 --run run
+run "$LOCKSTEP" train --model cnn --data cifar10 --samples 600 --test-samples 100 --steps 4 --run run \
+	--augment randaugment,jitter,hue:0.1
 is "it trains" "$status" 0
+ok "with mean and deviation of its own, which the run keeps" json run/run.json \
+	"(o['settings']['mean'], o['settings']['deviation']) == ([0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616])"
 tar -C from -c cifar-10-batches-bin | gzip -1 >archive.tar.gz
 run "$LOCKSTEP" data get cifar10 --from archive.tar.gz --dir other
 is "from the archive" "$status" 0

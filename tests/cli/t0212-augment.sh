@@ -7,11 +7,11 @@ fingerprint() { # ARGUMENT...: of a training
 	"$LOCKSTEP" train --model cnn --data glyphs --samples 300 --test-samples 50 --epochs 3 --batch 60 --micro-batch 15 \
 		--schedule constant "$@" 2>err | tail -n 1
 }
-list=crop:3,flip:0.2,erase,brightness:0.3,contrast
+list=crop:3,flip:0.2,erase,brightness:0.3,contrast,resized-crop:0.3,randaugment:2:9,elastic,mixup:0.4,cutmix
 first=$(fingerprint --augment $list --devices 1 --threads 1)
 like "it trains" "$first" '^parameters xxh64 [0-9a-f]{16}$'
 unlike "differently from without" "$(fingerprint)" "${first##* }"
-unlike "and from another order" "$(fingerprint --augment flip:0.2,crop:3,erase,brightness:0.3,contrast)" "${first##* }"
+unlike "and from another order" "$(fingerprint --augment "flip:0.2,${list/,flip:0.2/}")" "${first##* }"
 is "the same on four devices" "$(fingerprint --augment $list --devices 4 --threads 1)" "$first"
 is "and with two threads" "$(fingerprint --augment $list --devices 1 --threads 2)" "$first"
 if ! command -v mpirun >/dev/null || PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'has no MPI'; then
@@ -30,6 +30,10 @@ is "goes on to the same bits" "$(tail -n 1 <<<"$out")" "$first"
 fails_with "but not with another list" 1 'augment' "$LOCKSTEP" train --run run --resume --augment flip --steps 20
 fails_with "an unknown transform" 2 "did you mean 'flip'" "$LOCKSTEP" train --data glyphs --augment flop
 fails_with "an impossible amount" 2 'probability of flip' "$LOCKSTEP" train --data glyphs --augment flip:7
+fails_with "too many numbers" 2 'rotate has 1 number, and more follow: 4' "$LOCKSTEP" train --data glyphs --augment rotate:3:4
+fails_with "colours of grey images" 2 "hue needs colour images" "$LOCKSTEP" train --data glyphs --augment hue
+fails_with "a crop of all of it" 2 "images of dataset 'glyphs' are 28 x 28: nothing would be left" \
+	"$LOCKSTEP" train --data glyphs --augment crop:28
 fails_with "text" 2 "is text" "$LOCKSTEP" train --model transformer --data babble --augment flip
 like "help lists them" "$("$LOCKSTEP" train --help --augment)" 'vertical-flip +mirror top and bottom'
 

@@ -70,6 +70,8 @@ holds "with evaluation of fewer samples than devices could take" --model bert-ti
 	--test-samples 64 --devices 4 --batch-per-device 4
 holds "with timeline and checkpoints" --model bert-tiny "${pairs[@]}" --devices 2 --batch-per-device 8 --run traced --trace
 
+holds "with checkpoints on the way, from a copy" --model bert-tiny "${pairs[@]}" --devices 2 --batch-per-device 8 --run copied --ckpt-every 1
+
 # Several nodes: each has the plan of the first, but for what is its own.
 among() { # NAME NODES OPTIONS...
 	local name=$1 nodes=$2 plan peaks code

@@ -101,6 +101,9 @@ run generate runs/bpe "the quick" --max-new-tokens 40 --temperature 0.7
 like "and generated with" "$out" '^the quick.'
 run "$LOCKSTEP" data make vocab text.txt --chars --out chars
 like "so are characters" "$out$err" '^chars: (2[0-9]|3[0-9]) pieces from [0-9]+ characters'
+fails_with "at most so many" 2 "the texts have [0-9]+ characters, the end of a text included, and --size is 9: give at least [0-9]+, or use --bpe" \
+	"$LOCKSTEP" data make vocab text.txt --chars --size 9 --out few
+ok "of which nothing is written" test ! -e few/vocab.json
 run gpt --vocab chars --steps 20 --run runs/chars
 is "and trained with, too" "$status" 0
 fails_with "a prompt with others is refused" 1 "character U\+0021 is not in the vocabulary" "$LOCKSTEP" generate runs/chars "ab!" --max-new-tokens 3
@@ -180,6 +183,8 @@ fails_with "BERT does not generate" 1 "does not predict the next token" sh -c \
 	"'$LOCKSTEP' train --model bert-tiny --data babble-pairs --samples 20 --test-samples 5 --seq-len 16 --batch 4 --steps 1 --run runs/bert --quiet >/dev/null && '$LOCKSTEP' generate runs/bert x"
 fails_with "sentence pairs are for other models" 1 "a language model takes" "$LOCKSTEP" train --model gpt-nano --data babble-pairs --steps 1
 fails_with "GPT does not classify" 1 "lockstep generate" "$LOCKSTEP" predict runs/bytes text.txt
+run "$LOCKSTEP" eval runs/bytes --save
+ok "but keep its perplexity" json runs/bytes/eval.json "o['perplexity'] > 1 and 'classes' not in o"
 fails_with "nor count classes" 1 "predicts the next token" "$LOCKSTEP" eval runs/bytes --per-class
 fails_with "images are no text" 1 "takes text" "$LOCKSTEP" train --model gpt-nano --data glyphs --steps 1
 fails_with "a length beyond the model's is said" 2 "positions for 1024 tokens" "$LOCKSTEP" train --model gpt-nano --data text.txt --seq-len 1025 --steps 1

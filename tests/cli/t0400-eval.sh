@@ -36,6 +36,20 @@ ok "and writes a file for 200 samples of 10 classes" test "$(stat -c %s logits.s
 run small_train --epochs 2 --init "$checkpoint" --steps 1 --eval-every 0
 is "training may start from it" "$status" 0
 
+# The weights of classes are in the file, as numbers: the loss of a file alone is that of its run.
+run small_train --epochs 1 --class-weights auto --run runs/weighed
+run "$LOCKSTEP" eval runs/weighed
+first=$(without_time "$out")
+loss=$(sed -nE 's/.*"kind": "test".*"loss": ([0-9.]+),.*/\1/p' runs/weighed/metrics.jsonl | tail -n 1 | xargs printf %.4f)
+like "a weighted loss is that of training" "$first" "loss $loss,"
+cp runs/weighed/ckpt/step-*16/model.safetensors weighed.safetensors
+ok "the file has a weight per class" grep -aqE '"class-weights":"([0-9.e-]+,){9}[0-9.e-]+"' weighed.safetensors
+run "$LOCKSTEP" eval weighed.safetensors
+is "the file alone has the same loss" "$(without_time "$out")" "$first"
+sed 's/"class-weights"/"other-weights"/' weighed.safetensors >plain.safetensors
+run "$LOCKSTEP" eval plain.safetensors
+unlike "which is not the one without weights" "$out" "loss $loss,"
+
 # Weights that are not numbers are named where they are read; those whose loss is none end with a failure.
 cat >poke.py <<'EOF'
 import json, struct, sys
@@ -159,5 +173,13 @@ is "and is evaluated" "$status$err" 0
 fails_with "on ten digits it is refused" 1 "expected 0\.\.4: there are 5 classes" "$LOCKSTEP" eval runs/five --data digits
 run train_five --init runs/five
 unlike "the same number is taken whole" "$err" "newly initialised"
+
+# a file alone is evaluated with the loss of its run
+run "$LOCKSTEP" train --model mlp --data glyphs --samples 64 --test-samples 32 --steps 2 --batch 32 --loss bce --run bce
+run "$LOCKSTEP" eval bce
+whole=$(grep -o 'loss [0-9.]*' <<<"$out")
+cp bce/ckpt/step-000000002/model.safetensors bce.safetensors
+run "$LOCKSTEP" eval bce.safetensors
+is "a file notes its loss" "$(grep -o 'loss [0-9.]*' <<<"$out")" "${whole:-none}"
 
 test_end

@@ -52,6 +52,14 @@ for c in range(classes):
         assert abs(found[name] - value) < 1e-8, (name, found, value)
 PYTHON
 ok "they are those of the logits" python3 check.py
+run "$LOCKSTEP" eval run --save
+is "eval --save" "$status" 0
+ok "keeps them with the run" cmp run/eval.json metrics-1.json
+run "$LOCKSTEP" report run --markdown
+like "the report has them" "$out" '^### run: test metrics$'
+like "a line per class" "$out" '^\| 9 +\| [0-9]+ +\| [01]\.[0-9]{4} +\| [01]\.[0-9]{4} +\| [01]\.[0-9]{4} +\|$'
+fails_with "a file keeps nothing" 2 '--save is for a run directory, and run/ckpt/.* is none: use --metrics FILE' \
+	"$LOCKSTEP" eval run/ckpt/step-000000012/model.safetensors --save
 fails_with "a place that cannot be" 1 'nowhere/m.json' "$LOCKSTEP" eval run --metrics nowhere/m.json
 
 run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data babble --samples 200 --test-samples 50 --steps 2 --run text --quiet

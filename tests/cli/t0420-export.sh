@@ -20,6 +20,27 @@ ok "the weights alone give the same file" cmp cnn.onnx file.onnx
 run "$LOCKSTEP" export file.safetensors --onnx shape.onnx --input 1x28x28
 ok "so does the shape that is given" cmp cnn.onnx shape.onnx
 
+# Regression: what the exported model computes is in the units of the targets, as predictions are.
+mkdir houses
+for part in train test; do
+	awk -v part=$part 'BEGIN { srand(length(part)); print "area,age,price,tax"
+		for (i = 0; i < (part == "train" ? 200 : 20); i++) { a = int(rand() * 150) + 30; y = int(rand() * 60)
+			printf "%d,%d,%d.5,%.3f\n", a, y, 1000 * a - 200 * y + 50000, a / 100 - 3 } }' >houses/$part.csv
+done
+run "$LOCKSTEP" train --model mlp --data houses --target price,tax --epochs 3 --batch 32 --run rows --quiet
+run "$LOCKSTEP" eval rows --logits rows.safetensors --quiet
+run "$LOCKSTEP" predict rows houses/test.csv
+tail -n +2 <<<"$out" | cut -d, -f3- >predicted
+run "$LOCKSTEP" export rows --onnx rows.onnx
+is "a model of a table is exported" "$status" 0
+ok "with its columns" grep -aqF '"price"' rows.onnx
+ok "its outputs are in the units of the targets" eval 'python3 "$SOURCE_DIR/tests/cli/onnx_rows.py" rows.onnx rows.safetensors >computed'
+is "of every sample" "$(wc -l <computed)" 20
+ok "and are what predict writes" python3 -c '
+for a, b in zip(open("computed"), open("predicted"), strict=True):
+    for x, y in zip(map(float, a.split(",")), map(float, b.split(",")), strict=True):
+        assert abs(x - y) < 1e-4 * max(1, abs(y)), (a, b)'
+
 fails_with "without a file to write" 2 'give --onnx FILE' "$LOCKSTEP" export cnn
 fails_with "without weights" 2 'RUN' "$LOCKSTEP" export --onnx x.onnx
 fails_with "what is not there" 1 'none' "$LOCKSTEP" export none --onnx x.onnx

@@ -34,7 +34,7 @@ is "a script" "$status" 0
 is "and no word beside it" "$err" ""
 is "that bash can run" "$(head -n 1 <<<"$out")" "#!/bin/bash"
 for directive in nodes=4 ntasks-per-node=1 cpus-per-task=16 time=1:00:00 partition=fast account=me,too mem=64G \
-	job-name=night signal=B:TERM@90 requeue open-mode=append; do
+	job-name=night signal=B:USR1@90 requeue open-mode=append; do
 	ok "it asks for --$directive" grep -qx -- "#SBATCH --$directive" <<<"$out"
 done
 like "and says how cores are used" "$out" "one core per thread: 8 devices with 2 threads each\.$"
@@ -105,36 +105,76 @@ like "where it stopped" "$out$err" "resuming real/ckpt/step-000000005"
 
 # ---- stopping ----
 
+# Nodes that srun started are asked to stop through scancel: srun itself answers SIGTERM by killing them.
 behind=(--model mlp --data glyphs --run stopped)
 make_script
 cat >bin/srun <<'END'
 #!/bin/bash
 trap 'echo TERM >>srun.signals; sleep 0.5; echo whole >srun.checkpoint; exit 143' TERM
-touch srun.ready
+echo $$ >srun.ready
 for _ in $(seq 400); do sleep 0.05; done
 END
-bash job.sh &
-job=$!
-ok "a job starts" wait_for 30 test -e srun.ready
-kill -TERM "$job"
-ok "SIGTERM reaches srun" wait_for 15 test -s srun.signals
-kill -TERM "$job" 2>/dev/null
-wait "$job"
-is "the job ends with the status of a stopped run" "$?" 143
+printf '#!/bin/bash\necho "$@" >>scancel.words\nexec kill -TERM "$(cat srun.ready)"\n' >bin/scancel
+printf '#!/bin/bash\necho "$@" >>scontrol.words\n' >bin/scontrol
+chmod +x bin/scancel bin/scontrol
+export SLURM_JOB_ID=77
+stop_job() { # SIGNAL: how it ended is in $status
+	rm -f srun.ready srun.signals srun.checkpoint scancel.words scontrol.words
+	bash job.sh &
+	local job=$!
+	ok "a job starts" wait_for 30 test -s srun.ready
+	[ "$1" = USR1 ] || kill -TERM "$(cat srun.ready)" # Slurm asks everybody
+	kill -"$1" "$job"
+	ok "$1: the nodes are asked to stop" wait_for 15 test -s srun.signals
+	kill -"$1" "$job" 2>/dev/null
+	wait "$job"
+	status=$?
+}
+stop_job USR1
+is "the job ends with the status of a stopped run" "$status" 143
 ok "not before the checkpoint is written" test -e srun.checkpoint
 is "and a second signal is not passed on" "$(cat srun.signals)" TERM
+is "scancel is given the steps of the job" "$(cat scancel.words)" "--signal=TERM 77"
+is "it is requeued" "$(cat scontrol.words)" "requeue 77"
+SLURM_RESTART_COUNT=100 stop_job USR1
+ok "a hundred times at most" test ! -e scontrol.words
+make_script --requeue 0
+stop_job USR1
+ok "or never" test ! -e scontrol.words
+make_script
+stop_job TERM
+is "a job that is cancelled ends with the same status" "$status" 143
+is "asks nobody again" "$(cat srun.signals scancel.words 2>/dev/null)" TERM
+ok "and is not requeued" test ! -e scontrol.words
+behind=(--model mlp --data glyphs)
+make_script
+stop_job USR1
+ok "nor is one that saves nothing" test ! -e scontrol.words
 
 # The same with the command: it checkpoints and can be resumed.
-real_srun
+printf '#!/bin/bash\nwhile [ "$1" != train ]; do shift; done\necho $$ >srun.ready\nexec %q "$@"\n' "$LOCKSTEP" >bin/srun
 behind=(--model mlp --data glyphs --samples 1000 --batch-per-device 32 --schedule constant --eval-every 0 --steps 1000000 --log-every 10 --run long)
 make_script
 bash job.sh >long.out 2>long.err &
 job=$!
 ok "a long run starts" wait_for 60 grep -q '^Step' long.out
-kill -TERM "$job"
+kill -USR1 "$job"
 wait "$job"
 is "it is stopped" "$?" 143
 like "and writes a checkpoint" "$(ls long/ckpt)" "^step-[0-9]+$"
+
+# ---- elastic ----
+
+behind=(--model mlp --data glyphs --samples 1000 --batch 32 --schedule constant --eval-every 0 --steps 1000000 --run elastic --elastic --min-nodes 2)
+make_script --program ./program
+ok "an elastic job keeps going without a node" grep -qx -- '#SBATCH --no-kill' job.sh
+unlike "its nodes are not started by srun" "$(grep -v '^#' job.sh)" srun
+ok "shellcheck has nothing to say of it" shellcheck job.sh
+printf '#!/bin/bash\ntrap "echo TERM >>srun.signals; exit 143" TERM\necho $$ >srun.ready\nprintf "%%s\\n" "${@@Q}" >srun.words\nfor _ in $(seq 400); do sleep 0.05; done\n' >program
+chmod +x program
+stop_job USR1
+is "it is stopped by a signal to the command" "$status $(cat srun.signals) $(ls scancel.words 2>&1 >/dev/null | wc -l)" "143 TERM 1"
+like "with all options" "$(trained_with | tr '\n' ' ')" "'--elastic' '--min-nodes' '2'"
 
 # ---- mistakes ----
 
@@ -154,6 +194,10 @@ bad "a model misspelt" "unknown model 'resnet19'; did you mean 'resnet18'" -- --
 bad "devices behind the --" "--devices goes before the --" -- --devices 2
 bad "threads behind the --" "--threads goes before the --" -- -t 2
 bad "help behind the --" "lockstep train --help" -- --help
+bad "hosts behind the --" "--hosts: Slurm chooses the hosts" -- --hosts a,b
+bad "elastic without a run" "--elastic needs --run" -- --elastic
+bad "a command for hosts" "those that Slurm gives the job" -- --elastic --run r --discover ./hosts
+bad "elastic by srun" "--mpi: with --elastic Open MPI's mpirun starts the nodes" --mpi pmix -- --elastic --run r
 bad "resume without a run" "--resume needs --run" -- --resume
 bad "no nodes" "--nodes must be between 1 and" --nodes 0 --
 bad "no devices" "--devices must be between 1 and" --devices 0 --

@@ -40,7 +40,7 @@ is "as text" "$status" 0
 for head in '## Test bed' '## Memory, GB/s' '## Exchange within a node'; do
 	ok "$head" grep -qxF "$head" <<<"$out"
 done
-like "the test bed's columns" "$out" '^\| Name +\| CPU +\| Cores \| GFLOP/s per core \|'
+like "the test bed's columns" "$out" '^\| Name +\| CPU +\| Cores \| NUMA domains \| GFLOP/s per core \|'
 is "rows of Markdown have as many cells as their heads" "$(awk -F '|' '
 	/^\|/ { if (!columns) columns = NF; if (NF != columns) print NR; next }
 	{ columns = 0 }' <<<"$out")" ""

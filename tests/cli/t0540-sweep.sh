@@ -17,8 +17,8 @@ print(eval(sys.argv[2]))' "$@"
 # ---- lists ----
 run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,16
 is "values in a list make a sweep" "$status" 0
-like "its table" "$out" '^model +nodes +devices +batch +strategy +rate +figure +samples/s +spread +speedup$'
-like "a row" "$out" '^mlp +1 +1 +16 +local +- +measured +[0-9.]+( !)? +[0-9.]+ % +1.00$'
+like "its table" "$out" '^model +precision +nodes +devices +batch +strategy +rate +figure +samples/s +spread +speedup$'
+like "a row" "$out" '^mlp +fp32 +1 +1 +16 +local +- +measured +[0-9.]+( !)? +[0-9.]+ % +1.00$'
 like "where the results are" "$out" '^2 of 2 points done; .*/runs/bench-sweep/results.json$'
 like "about how long it will take, before anything is measured" "$(head -n 1 <<<"$err")" '^estimated time: 0:[0-9]{2} \(m:ss\) for 2 points'
 like "a line a point, with how many there are, and what is left" "$err" \
@@ -54,10 +54,10 @@ rates=$(json_get many/results.json '" ".join(str(p["samples_per_s"]) for p in o[
 table="$out"
 ok "a replayed row is divided by a replayed one" python3 -c 'import re, sys
 one, many, replayed = map(float, sys.argv[1].split())
-row = [l.split() for l in sys.argv[2].splitlines() if re.match(r"mlp +1 +'$((cores + 1))' ", l)][0]
+row = [l.split() for l in sys.argv[2].splitlines() if re.match(r"mlp +fp32 +1 +'$((cores + 1))' ", l)][0]
 told = float(row[row.index("%") + 1])
 sys.exit(not abs(told - many / replayed) < 0.006)' "$rates" "$table"
-like "in the table, too" "$out" "^mlp +1 +$((cores + 1)) +8 .* simulated +[0-9.]+"
+like "in the table, too" "$out" "^mlp +fp32 +1 +$((cores + 1)) +8 .* simulated +[0-9.]+"
 ok "other options are kept as they were typed" json many/results.json \
 	'all(p["job"]["arguments"] == "--seed 7" for p in o["points"])'
 

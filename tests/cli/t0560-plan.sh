@@ -78,7 +78,18 @@ is "ten thousand nodes" "$status" 0
 ok "in less than a minute" test $(($(date +%s) - start)) -lt 50
 like "servers' links limit servers" "$out" "10000 x 8 .* ps .*servers' links"
 unlike "who else would own them" "$out" " ps .*links of shard owners"
-like "with their failures" "$out" 'With failures: [0-9.]+ % of the time is useful, with a checkpoint every [0-9]+ s'
+like "with their failures" "$out" 'With failures: one of 10000 nodes every 5 hours. A checkpoint every 190 s \([0-9]+ steps?\) of 1 s, and 30 s per restart, leave 98.8 % of the time: [0-9.]+ samples/s'
+plan cnn.json --nodes 4 --strategy allreduce --mtbf 30m --checkpoint-cost 20 --restart-cost 5m
+like "failures every few minutes" "$out" 'one of 4 nodes every 0.125 hours. A checkpoint every 174 s \([0-9]+ steps\) of 20 s, and 300 s per restart, leave 47.7 % of'
+expected=$out
+plan cnn.json --nodes 4 --strategy allreduce --mtbf 0.5 --checkpoint-cost 20s --restart-cost 300
+is "units are only units" "$out" "$expected"
+plan cnn.json --nodes 4 --strategy allreduce --mtbf 1d --checkpoint-every 2m --json
+ok "an interval that is given" test "$(field 0 interval_s)" = 120.0
+plan cnn.json --nodes 4 --strategy allreduce --restart-cost 5
+like "restarts without failures" "$err" "--restart-cost has no effect: nodes do not fail without --mtbf"
+fails_with "no time" 2 "--mtbf: 'x' is not a number" "$LOCKSTEP" plan cnn.json --mtbf xh
+fails_with "a unit alone" 2 "--mtbf: 'h' is not a number" "$LOCKSTEP" plan cnn.json --mtbf h
 
 cat >mixed.json <<'TEXT'
 { "format": "lockstep cluster", "version": 2,

@@ -55,6 +55,23 @@ like "and wanted of this version: tools and core of different ones do not load" 
 	"$(nm -D --undefined-only --with-symbol-versions "$tools")" "ls_fail@LOCKSTEP_PRIVATE_$version\$"
 is "and none of it is public" "$(comm -12 private declared | xargs)" ""
 
+# A field that fills a struct of options up must be 0, or it can never get a meaning: the library looks at all of them.
+python3 - "$SOURCE_DIR" >unchecked <<'P'
+import glob, re, sys
+read = lambda pattern: {path: open(path).read() for path in glob.glob(f"{sys.argv[1]}/{pattern}", recursive=True)}
+filled = set()
+for text in read("include/lockstep/*.h").values():
+    for body, name in re.findall(r"typedef struct \w+ \{(.*?)\n\} (\w+);", text, re.S):
+        if re.search(r"\bint unused;", body) and f"define {name.upper()}_INIT" in text:
+            filled.add(f"{name.upper()}_INIT")
+print(len(filled) >= 9)
+for path, text in read("src/**/*.c").items():
+    for init in re.findall(r'LS_OPTIONS_TAKE\([^;]*?"(\w+)"', text):
+        if init in filled:
+            print(path, init)
+P
+is "fields that fill a struct up are checked" "$(cat unchecked)" True
+
 # Static libraries, where the linker knows no versions: private names have a prefix.
 if [ -z "${SANITIZER:-}" ]; then
 	for pair in lockstep:core lockstep-tools:tools; do

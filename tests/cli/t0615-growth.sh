@@ -205,6 +205,9 @@ static void data(void)
 	make.name = "nothing";
 	make.out = "made";
 	show("make", ls_data_make(&make));
+	ls_data_show_options sheet = LS_DATA_SHOW_OPTIONS_INIT;
+	PLAIN(sheet);
+	show("sheet", ls_data_show(&open, &sheet));
 	ls_vocab_make_options vocab = LS_VOCAB_MAKE_OPTIONS_INIT;
 	PLAIN(vocab);
 	show("vocabulary", ls_vocab_make(&vocab));
@@ -281,6 +284,10 @@ static void tools(void)
 	PLAIN(launch);
 	launch.hosts = "a:1,b";
 	show("launch", ls_launch(&launch, &code));
+	ls_elastic_options elastic = LS_ELASTIC_OPTIONS_INIT;
+	PLAIN(elastic);
+	elastic.hosts = "a:1,a:1";
+	show("elastic", ls_launch_elastic(&elastic, &code));
 }
 
 int main(void)

@@ -42,6 +42,16 @@ for package in liblockstep0 liblockstep-dev lockstep; do
 	ok "and in a paragraph" test "$(wc -l <<<"$description")" -gt 3
 	like "$package has its licence" "$(contents $package)" "/usr/share/doc/$package/copyright$"
 done
+maintainer() { # VARIABLE=VALUE...: whose name packages get
+	env -u DEBFULLNAME -u DEBEMAIL GIT_CONFIG_GLOBAL="$PWD/gitconfig" GIT_CONFIG_NOSYSTEM=1 "$@" cmake -P who.cmake 2>&1
+}
+printf '[user]\n\tname = Git User\n\temail = git@example.org\n' >gitconfig
+# shellcheck disable=SC2016 # CMake's variables
+printf 'include(%s)\nls_find_maintainer(m)\nmessage("${m}")\n' "$SOURCE_DIR/cmake/maintainer.cmake" >who.cmake
+is "the maintainer is that of Debian's variables" "$(maintainer DEBFULLNAME='Ada L' DEBEMAIL=ada@example.org)" "Ada L <ada@example.org>"
+is "else git's" "$(maintainer)" "Git User <git@example.org>"
+: >gitconfig
+like "else the user here" "$(maintainer USER=someone)" '^someone <someone@[^ <>@]+>$'
 like "the libraries depend on what they are linked with" "$(field liblockstep0 Depends)" 'libc6 .*libjansson4'
 like "the command on the libraries" "$(field lockstep Depends)" "liblockstep0 \(= $version\)"
 like "the headers, too" "$(field liblockstep-dev Depends)" "liblockstep0 \(= $version\)"

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *path = fuzz_path("records");
 	fuzz_write(path, data + 1, size - 1);
 	fuzz_require(ls_stream_open(&stream, path) == LS_OK);
-	fuzz_require(ls_records_new(&records, stream, data[0] & 1, MOST) == LS_OK);
+	fuzz_require(ls_records_new(&records, stream, "\0,;\t"[data[0] & 3], MOST) == LS_OK);
 	while (found) {
 		ls_status status = ls_records_next(records, &record, &found, &line);
 		fuzz_require(line >= last);

@@ -70,9 +70,10 @@ wait_bounded() { # PID: its status
 	wait "$1"
 }
 
-lockstep_on() { # HOST: ids of the command there, oldest first
+lockstep_on() { # HOST: ids of the command there, oldest first; guards (src/cluster/node.c) lead a session of their own
 	local pid
 	for pid in $("$lab" ps "$1" | sort -n); do
+		[ "$(ps -o sid= -p "$pid" | tr -d ' ')" != "$pid" ] || continue
 		if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "^$LOCKSTEP train"; then
 			echo "$pid"
 		fi

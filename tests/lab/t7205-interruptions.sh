@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 
 # TCP sends again 0.2, 0.6, 1.4, 3.0, 6.2 and 12.6 s after the first loss: a link that is back after 7 s is silent for 5.6 more,
-# and what else was lost may take 15 s after that.
-timeout_s=10 pause_s=7
+# and what else was lost may take 15 s after that. The timeout leaves a busy machine seconds to notice that the link is back.
+timeout_s=16 pause_s=7
 job=(--model mlp --data glyphs --samples 330 --test-samples 100 --batch 64 --micro-batch 8 --schedule constant --timeout "$timeout_s")
 lab_up 3 --rate 1gbit
 

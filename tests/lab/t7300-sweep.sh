@@ -69,7 +69,7 @@ ok "no link carries more than its rate" python3 limits.py
 ok "a tenth of the rate is slower" json out/results.json \
 	'(lambda r: r["100mbit"] < 0.5 * r["1gbit"])({p["job"]["rate"]: p["samples_per_s"] for p in o["points"] if p["job"]["nodes"] == 2 and p["job"]["strategy"] == "allreduce" and p["job"]["wire"] == "fp32"})'
 is "the lab is gone" "$(own_labs $pid)$(ls out/lab 2>/dev/null)" ""
-like "rows of the table" "$out" '^mlp +2 +1 +64 +ps bf16 +1gbit +(measured|simulated) +[0-9.]+'
+like "rows of the table" "$out" '^mlp +fp32 +2 +1 +64 +ps bf16 +1gbit +(measured|simulated) +[0-9.]+'
 sweep --model mlp --nodes 2 --batch-per-device 64 --warmup 1 --steps 4 --repeat 1 --strategy ps-async,mpi --out others
 is "other strategies are measured, too" "$status" 0
 ok "under their names, with their servers" json others/results.json \

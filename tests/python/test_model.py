@@ -231,6 +231,17 @@ def test_run_over_a_dataset_has_the_bits_of_train():
         assert trainer.evaluate(*test.arrays()).accuracy == result.test_accuracy
 
 
+def test_augment_and_label_smoothing_have_the_bits_of_train():
+    settings = {"samples": 320, "batch": 64, "epochs": 1, "schedule": "constant", "augment": "crop:3,rotate:20"}
+    result = lockstep.train("mlp", "glyphs", test_samples=64, label_smoothing=0.1, **settings)
+    data = lockstep.Dataset("glyphs", samples=320)
+    with lockstep.Model("mlp", label_smoothing=0.1) as model, lockstep.Trainer(model, batch=64, augment="crop:3,rotate:20") as trainer:
+        trainer.run(data)
+        assert model.fingerprint == result.fingerprint
+    with lockstep.Model("mlp") as model, pytest.raises(lockstep.Error, match="did you mean 'flip'"):
+        lockstep.Trainer(model, augment="flop")
+
+
 def test_gradients_are_read_and_set(model, digits):
     images, labels = digits[0][:32], digits[1][:32]
     with lockstep.Trainer(model, batch=32, optimizer="sgd", momentum=0.0, lr=0.5, micro_batch=32) as trainer:
@@ -297,6 +308,26 @@ def test_wrong_batches_are_refused(model, digits):
         lockstep.Trainer(model, lrr=1)
 
 
+def test_indices_are_whole_numbers(model, digits):
+    images, labels = digits
+    with lockstep.Trainer(model, batch=4, devices=1) as trainer:
+        for indices, kind in (([0.5, 1, 2, 3], TypeError), ([-1, 0, 1, 2], ValueError), ([0, 1], ValueError)):
+            with pytest.raises(kind, match="indices"):
+                trainer.step(images[:4], labels[:4], indices=indices)
+        trainer.step(images[:4], labels[:4], indices=[7, 8, 9, 10])
+        with pytest.raises(lockstep.InvalidError, match=r"^there is no gradient: call backward\(\) first"):
+            next(iter(trainer.gradients().values()))
+        trainer.backward(images[:4], labels[:4])
+        with pytest.raises(lockstep.InvalidError, match=r"call update\(\) or zero_grad\(\) first"):
+            trainer.step(images[:4], labels[:4])
+
+
+def test_sizes_of_a_model_are_positive():
+    for wrong in ({"classes": 0}, {"classes": -1}, {"input": (1, 0, 28)}, {"input": (1, 28)}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            lockstep.Model("mlp", **wrong)
+
+
 def test_an_exception_in_a_hook_ends_the_run(model):
     def fail(report):
         if report.steps == 2:
@@ -331,6 +362,33 @@ def test_datasets_of_arrays(digits):
             lockstep.Dataset.from_arrays(x, y)
     same = lockstep.Dataset.from_arrays(as_bytes(images), labels, normalisation=([0.1307], [0.3081]))
     assert np.array_equal(same.arrays()[0], images)
+
+
+def test_float_targets():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(48, 4, 1, 1)).astype(np.float32)
+    y = (x[:, :2, 0, 0] * 2 + 1).astype(np.float32)
+    data = lockstep.Dataset.from_arrays(x, targets=y)
+    assert data.task == "regression" and data.target_count == 2 and np.array_equal(data.targets(), y)
+    graph = lockstep.Graph()
+    out = graph.linear(graph.input(4, 1, 1), "out", out_features=2)
+    graph.mean_squared_error(out)
+    graph.finish(out)
+    with lockstep.Model(graph, seed=1) as model, lockstep.Trainer(model, batch=48, lr=0.1) as trainer:
+        first = trainer.step(x, targets=y).loss
+        for _ in range(100):
+            trainer.step(x, targets=y)
+        result = trainer.evaluate(x, targets=y)
+        assert result.loss < 0.01 * first and result.loss == trainer.evaluate(data).loss
+        assert result.loss == pytest.approx(float(((model.predict(x) - y) ** 2).mean()), rel=1e-4)
+        with pytest.raises(TypeError, match="labels or targets"):
+            trainer.step(x, np.zeros(48, dtype=np.int32), targets=y)
+        with pytest.raises(ValueError, match="does not fit"):
+            trainer.step(x, targets=y[:, :1])
+    with pytest.raises(lockstep.Error, match="from 0 to 1"):
+        lockstep.Dataset.from_arrays(x, targets=y, task="multi-label")
+    with pytest.raises(ValueError, match="task="):
+        lockstep.Dataset.from_arrays(x, targets=y, task="other")
 
 
 def test_arrays_are_not_copied(digits):

@@ -45,6 +45,21 @@ def test_callbacks_hear_all_of_it(tmp_path):
     assert again.accuracy == result.test_accuracy and again.fingerprint == result.fingerprint
 
 
+def test_the_best_weights_and_an_early_end(tmp_path):
+    tests = []
+    result = small(epochs=20, run=tmp_path / "run", keep_best="accuracy", early_stop=2, early_stop_delta=1, ema=0.5,
+                   on_test=tests.append)  # fmt: skip
+    assert result.stopped_early and len(tests) == 3 and tests[-1].stale == 2 and tests[-1].step == result.steps
+    best = max(tests, key=lambda test: (test.accuracy, -test.step))
+    assert best.is_best is True and best.metric == best.accuracy == result.best and best.step == result.best_step
+    assert lockstep.evaluate(tmp_path / "run", best=True, save=True).accuracy == result.best
+    assert (tmp_path / "run" / "eval.json").exists()
+    with result.load(best=True) as model, lockstep.Model.load(tmp_path / "run" / "best.safetensors") as same:
+        assert model.fingerprint == same.fingerprint
+    plain = small(epochs=1)
+    assert not plain.stopped_early and plain.best_step == 0
+
+
 def test_nothing_is_printed(capfd):
     small(steps=2)
     assert capfd.readouterr() == ("", "")
@@ -66,7 +81,7 @@ def steps_of(run):
         return 0
 
 
-@pytest.mark.parametrize("kind", ["on_step", "on_epoch", "on_checkpoint", "on_log"])
+@pytest.mark.parametrize("kind", ["on_step", "on_epoch", "on_test", "on_checkpoint", "on_log"])
 def test_an_exception_in_a_callback_ends_the_run(tmp_path, kind):
     calls = []
 
@@ -246,6 +261,37 @@ def test_ctrl_c_stops_a_trainer(tmp_path):
     finally:
         running.kill()
     assert out == "interrupted True\n" and running.returncode == 0
+
+
+def test_ctrl_c_stops_an_evaluation(tmp_path):
+    """Of a dataset that takes hours to read; the test ends it after a few samples."""
+    small(epochs=1, run=tmp_path / "run")
+    program = textwrap.dedent("""
+        import signal, sys, time
+        import numpy as np
+        import lockstep
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        class Slow:
+            def __len__(self):
+                return 10**6
+            def __getitem__(self, index):
+                if index == 20:
+                    print("ready", flush=True)
+                time.sleep(0.01)
+                return np.zeros((1, 28, 28), np.float32), 0
+        try:
+            lockstep.evaluate(sys.argv[1], data=lockstep.Dataset.wrap(Slow(), classes=10), batch=8, devices=1)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """)
+    running = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout.readline() == "ready\n"
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert out == "interrupted\n" and running.returncode == 0
 
 
 def test_plot_and_metrics(tmp_path):

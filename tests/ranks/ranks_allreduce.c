@@ -4,6 +4,7 @@
  *
  *   many      calls of different sizes, other traffic of the program between them, arrays that do not fit one message
  *   split     two halves of the ranks sum different things at the same time, then all together
+ *   memory    rank 1 has not enough memory: all ranks get an error at once, and the next sum is right
  *   absent    the last rank does not make the object: the others are told within the timeout
  *   silent    the last rank makes it, and then does not take part
  *   before    before MPI_Init()
@@ -13,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <lockstep/exchange.h>
 
@@ -103,6 +106,51 @@ static int split(void)
 	return wrong;
 }
 
+/* Address space that this process may take from now on; 0: as much as before. */
+static void limit_memory(size_t bytes)
+{
+	static struct rlimit before;
+	long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+	struct rlimit limit;
+
+	if (statm && fscanf(statm, "%ld", &pages) == 1 && bytes > 0) {
+		getrlimit(RLIMIT_AS, &before);
+		limit = before;
+		limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+		setrlimit(RLIMIT_AS, &limit);
+	} else if (bytes == 0) {
+		setrlimit(RLIMIT_AS, &before);
+	}
+	if (statm)
+		fclose(statm);
+}
+
+/* Arrays of 256 MB that nobody touches, because the sum fails before. */
+static int memory(void)
+{
+	size_t floats = (size_t)64 << 20;
+	ls_allreduce *reduce = NULL;
+	float *values = calloc(floats, sizeof(*values)), *out = calloc(floats, sizeof(*out));
+	ls_contribution mine = { rank, values };
+
+	if (!values || !out || make(&reduce, MPI_COMM_WORLD, 60) != LS_OK)
+		return fail("new");
+	int wrong = sum(reduce, 5, 100, 0);
+	if (rank == 1)
+		limit_memory((size_t)64 << 20);
+	ls_status status = ls_allreduce_sum(reduce, &mine, 1, ranks, out, floats);
+	fprintf(stderr, "rank %d: %s\n", rank, status == LS_OK ? "the sum went well" : ls_last_error());
+	wrong |= status != LS_EMEMORY;
+	if (rank == 1)
+		limit_memory(0);
+	wrong |= sum(reduce, 5, 100, 1) | sum(reduce, 7, 5000, 2);
+	ls_allreduce_free(reduce);
+	free(values);
+	free(out);
+	return wrong;
+}
+
 /* Whether a failure came after about a second, and is that of a rank that is gone. */
 static int is_peer(ls_status status, const struct timespec *began)
 {
@@ -161,6 +209,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	int wrong = !strcmp(argv[1], "many")     ? many()
 		    : !strcmp(argv[1], "split")  ? split()
+		    : !strcmp(argv[1], "memory") ? memory()
 		    : !strcmp(argv[1], "absent") ? missing(0)
 		    : !strcmp(argv[1], "silent") ? missing(1)
 						 : refuse(argv[1]);

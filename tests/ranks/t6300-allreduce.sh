@@ -1,6 +1,6 @@
 #!/bin/bash
 # The all-reduce of lockstep/exchange.h in MPI programs: the example's bits on 1 to 5 ranks, communicators of a program's own,
-# ranks that do not come.
+# a rank without memory, ranks that do not come.
 # shellcheck disable=SC2317 # functions are called by run
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
@@ -39,6 +39,11 @@ for count in 2 3 4; do
 done
 run ranks 3 --mca btl tcp,self "$program" many
 is "over TCP" "$status $out$err" "0 ok"
+
+run env ASAN_OPTIONS=allocator_may_return_null=1 timeout 100 mpirun -q --oversubscribe --bind-to none -np 3 "$program" memory
+like "a rank that runs out of memory" "$out" '^ok$'
+like "says so" "$err" 'rank 1: not enough memory for the all-reduce: own partial sums: 268\.4 MB wanted'
+like "and is known to others at once" "$err" 'rank 0: all-reduce: rank 1 has not enough memory'
 
 run ranks 3 "$program" absent
 like "a rank that does not make the object" "$out" '^ok$'

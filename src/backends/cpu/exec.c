@@ -190,6 +190,8 @@ static ls_pass tile_pass(const job *j, int64_t first, int64_t n)
 			 .accumulate = first > 0,
 			 .images = microbatch->images ? microbatch->images + first * image : NULL,
 			 .labels = microbatch->labels + first,
+			 .targets = microbatch->targets ? microbatch->targets + first * microbatch->target_count : NULL,
+			 .target_count = microbatch->target_count,
 			 .samples = microbatch->samples ? microbatch->samples + first : NULL,
 			 .params = j->exec->params,
 			 .buffers = j->exec->buffers,

@@ -12,6 +12,7 @@
  *   scratch   one region, used by one node at a time
  */
 #include "backends/cpu/exec_plan.h"
+#include "kernels/conv.h"
 
 /* Spans lie as five tables: values, gradients (by value), aux, spare (by node and input), recomputed (by node). */
 ls_span *ls_exec_span(const ls_exec *exec, int class, int index)
@@ -224,6 +225,8 @@ static ls_op make_op(const ls_exec *exec, const ls_node *node)
 	ls_op op = { .node = node,
 		     .type = node->type,
 		     .threads = exec->threads,
+		     .is_bf16 = graph->is_bf16,
+		     .conv_algorithm = graph->is_bf16 ? LS_CONV_DIRECT : graph->conv_algorithm,
 		     .out = node->output != LS_NONE ? &graph->values[node->output] : NULL };
 
 	for (int k = 0; k < node->input_count; k++)

@@ -1,5 +1,6 @@
 #include "data/images/image.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,12 @@ ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
 	return LS_OK;
 }
 
+static ls_status refuse(size_t size, const char *name)
+{
+	return ls_fail(LS_EFORMAT,
+		       size > 0 ? "%s is neither a PNG nor a JPEG image" : "%s is an empty file, not an image", name);
+}
+
 ls_status ls_image_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max)
 {
 	return ls_image_decode_for(out, bytes, size, name, pixels_max, NULL);
@@ -50,7 +57,7 @@ ls_status ls_image_decode_for(ls_image *out, const uint8_t *bytes, size_t size, 
 	case LS_IMAGE_JPEG:
 		return ls_jpeg_decode(out, bytes, size, name, pixels_max, least);
 	default:
-		return ls_fail(LS_EFORMAT, "%s is neither a PNG nor a JPEG image", name);
+		return refuse(size, name);
 	}
 }
 
@@ -84,7 +91,7 @@ ls_status ls_image_peek(ls_image_shape *out, const uint8_t *bytes, size_t size, 
 	case LS_IMAGE_JPEG:
 		return ls_jpeg_peek(out, bytes, size, name);
 	default:
-		return ls_fail(LS_EFORMAT, "%s is neither a PNG nor a JPEG image", name);
+		return refuse(size, name);
 	}
 }
 
@@ -92,6 +99,14 @@ void ls_image_release(ls_image *image)
 {
 	free(image->pixels);
 	*image = (ls_image){ 0 };
+}
+
+void ls_pixels_round(float *pixels, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		float rounded = rintf(pixels[i]);
+		pixels[i] = rounded < 0 ? 0 : rounded > 255 ? 255 : rounded;
+	}
 }
 
 void ls_pixels_normalise(float *pixels, ls_image_shape shape, const ls_normalisation *n)

@@ -1,7 +1,8 @@
 /*
  * image.h - a decoded image, and the way from it to the input of a model.
  *
- *     bytes -> PNG or JPEG decoder -> pixels -> grey or colour, as the model wants -> scaled to its size -> normalised
+ *     bytes -> PNG or JPEG decoder -> pixels -> grey or colour, as the model wants -> scaled to its size -> rounded
+ *     -> normalised
  *
  * Files come from outside: their size in pixels is checked before memory is taken for them. A pixel is a number from 0 to
  * 255, of 16-bit files with fractions, so that every source of images is normalised by one formula, that of datasets:
@@ -52,6 +53,9 @@ ls_status ls_png_decode(ls_image *out, const uint8_t *bytes, size_t size, const 
 ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,
 			 const ls_image_shape *least);
 
+/* Write (height, width, channels) bytes, grey or RGB, to a PNG file; LS_EUNSUPPORTED in builds without the library. */
+ls_status ls_png_write(const char *path, const uint8_t *pixels, ls_image_shape shape);
+
 /* Whether an image may be that large, before anything is decoded. */
 ls_status ls_image_check(const ls_image *image, const char *name, uint64_t pixels_max);
 /* Memory for the pixels of an image whose other fields are set, which are checked. */
@@ -64,6 +68,9 @@ ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
  * aspect ratio of the result, LS_RESIZE_STRETCH all.
  */
 ls_status ls_image_resize(const ls_image *image, ls_resize how, ls_image_shape to, float *pixels, const char *name);
+
+/* To whole pixels from 0 to 255: what a model is trained on, and so what it predicts. */
+void ls_pixels_round(float *pixels, size_t count);
 
 /* In place: (pixel / 255 - mean) / deviation, as datasets do it. Constants of one channel serve all. */
 void ls_pixels_normalise(float *pixels, ls_image_shape shape, const ls_normalisation *normalisation);

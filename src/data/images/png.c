@@ -12,6 +12,9 @@
 /* Chunks that are not pixels: comments, profiles. */
 #define CHUNK_BYTES_MAX ((png_alloc_size_t)8 << 20)
 #define CHUNKS_MAX 1000
+/* Deflate cannot shrink data to less than 1/1032 of its size: a small file that declares a huge image is refused before
+ * memory is taken. */
+#define DEFLATE_RATIO_MAX 1032
 
 typedef struct reading {
 	const uint8_t *bytes;
@@ -21,6 +24,7 @@ typedef struct reading {
 	png_structp png;
 	png_infop info;
 	png_bytep *rows;
+	size_t packed_row; /* bytes of a row in the file, inflated */
 	ls_image image;
 	ls_status status;
 	int has_failed; /* in libpng */
@@ -77,6 +81,10 @@ static ls_status make_rows(reading *r)
 	if ((image->channels != 1 && image->channels != 3) ||
 	    bytes != (size_t)image->width * (size_t)image->channels * (image->deep ? 2 : 1))
 		return ls_fail(LS_EFORMAT, "%s: a PNG of %d channels, expected grey or RGB", r->name, image->channels);
+	LS_TRY(ls_image_check(image, r->name, r->pixels_max));
+	if ((uint64_t)image->height * r->packed_row / DEFLATE_RATIO_MAX > r->size)
+		return ls_fail(LS_EFORMAT, "%s: %zu bytes cannot hold the %dx%d pixels that it declares", r->name,
+			       r->size, image->width, image->height);
 	LS_TRY(ls_image_alloc(image, r->name, r->pixels_max));
 	r->rows = calloc((size_t)image->height, sizeof(*r->rows));
 	if (!r->rows)
@@ -97,6 +105,7 @@ static void read_png(reading *r)
 	png_set_chunk_malloc_max(r->png, CHUNK_BYTES_MAX);
 	png_set_chunk_cache_max(r->png, CHUNKS_MAX);
 	png_read_info(r->png, r->info);
+	r->packed_row = png_get_rowbytes(r->png, r->info);
 	choose_form(r);
 	r->status = make_rows(r);
 	if (r->status != LS_OK)

@@ -352,22 +352,27 @@ static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer
 	return status;
 }
 
-static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_options *options)
+ls_status ls_corpus_open_with(ls_dataset **out, const char *path, const ls_dataset_options *options, int least,
+			      const char *advice, ls_corpus_opener *open)
 {
 	char home[4096];
 	ls_tokenizer tokenizer;
-	if (options->next_token)
-		return ls_next_tokens_open(out, path, options);
-	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > LS_TOKENS_MAX))
+	if (options->tokens && (options->tokens < least || options->tokens > LS_TOKENS_MAX))
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
-			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
+			       options->name, options->tokens, least, LS_TOKENS_MAX);
 	LS_TRY(ls_corpus_home(home, sizeof(home), path));
-	LS_TRY(ls_tokenizer_open(
-		&tokenizer, options, home,
-		"`lockstep data make vocab` learns one; or name one with options.vocab (bytes: as GPT)"));
-	ls_status status = set_open(out, path, &tokenizer, options);
+	LS_TRY(ls_tokenizer_open(&tokenizer, options, home, advice));
+	ls_status status = open(out, path, &tokenizer, options);
 	ls_tokenizer_close(&tokenizer);
 	return status;
+}
+
+static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_options *options)
+{
+	const char *advice = "`lockstep data make vocab` learns one; or name one with options.vocab (bytes: as GPT)";
+
+	return options->next_token ? ls_next_tokens_open(out, path, options)
+				   : ls_corpus_open_with(out, path, options, TOKENS_MIN, advice, set_open);
 }
 
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset)

@@ -12,7 +12,7 @@
  *     document  (documents + 1) uint64: which sentence each begins with
  *
  * Invariants
- *  1. The key is a hash of paths, sizes, times of change, vocabulary and options: any change gives another file.
+ *  1. The key is a hash of paths, sizes, inodes, times of change, vocabulary and options: any change gives another file.
  *  2. A file has its final name only when it is complete; a damaged one is made again.
  *  3. Sentences and documents without a token are left out.
  *  4. Its contents do not depend on the number of threads that made it.
@@ -58,7 +58,9 @@ uint64_t ls_corpus_token_bytes(uint64_t tokens, int wide);
 typedef struct ls_corpus_file {
 	char *path;
 	uint64_t bytes;
-	int64_t changed; /* nanoseconds */
+	int64_t changed,
+		entry_changed; /* the contents and the inode, nanoseconds: who sets back the first changes the second */
+	uint64_t inode;
 } ls_corpus_file;
 typedef struct ls_corpus_files {
 	ls_corpus_file *file;
@@ -99,6 +101,13 @@ void ls_corpus_name(char *out, size_t size, const char *path);
 /* The corpus behind a dataset; NULL: another kind of dataset. */
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset);
 const ls_corpus *ls_next_tokens_corpus(const ls_dataset *dataset);
+
+/* Open the corpus `path` with `open` and its tokenizer: that of options, or else of the directory the corpus is in. Samples
+ * have `least` tokens or more; `advice` is for those who have no vocabulary. */
+typedef ls_status ls_corpus_opener(ls_dataset **out, const char *path, const ls_tokenizer *tokenizer,
+				   const ls_dataset_options *options);
+ls_status ls_corpus_open_with(ls_dataset **out, const char *path, const ls_dataset_options *options, int least,
+			      const char *advice, ls_corpus_opener *open);
 
 /* next_tokens.c: the corpus `path` for language models. */
 ls_status ls_next_tokens_open(ls_dataset **out, const char *path, const ls_dataset_options *options);

@@ -146,7 +146,7 @@ static uint64_t corpus_key(const ls_corpus_files *files, const ls_tokenizer *tok
 		const ls_corpus_file *f = &files->file[i];
 		char *absolute = realpath(f->path, NULL);
 		const char *path = absolute ? absolute : f->path;
-		uint64_t facts[2] = { f->bytes, (uint64_t)f->changed };
+		uint64_t facts[4] = { f->bytes, (uint64_t)f->changed, (uint64_t)f->entry_changed, f->inode };
 		hash = XXH64(path, strlen(path), hash);
 		hash = XXH64(facts, sizeof(facts), hash);
 		free(absolute);

@@ -13,14 +13,22 @@
 
 #define DEPTH_MAX 32
 
+static int64_t nanoseconds(struct timespec time)
+{
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static ls_status add_file(ls_corpus_files *files, const char *path, const struct stat *facts)
 {
 	LS_TRY(ls_array_grow(&files->file, &files->room, files->count + 1, sizeof(*files->file)));
 	char *copy = strdup(path);
 	if (!copy)
 		return ls_fail(LS_EMEMORY, "no memory for the list of files in the corpus");
-	int64_t changed = (int64_t)facts->st_mtim.tv_sec * 1000000000 + facts->st_mtim.tv_nsec;
-	files->file[files->count++] = (ls_corpus_file){ copy, (uint64_t)facts->st_size, changed };
+	files->file[files->count++] = (ls_corpus_file){ .path = copy,
+							.bytes = (uint64_t)facts->st_size,
+							.changed = nanoseconds(facts->st_mtim),
+							.entry_changed = nanoseconds(facts->st_ctim),
+							.inode = (uint64_t)facts->st_ino };
 	files->bytes += (uint64_t)facts->st_size;
 	return LS_OK;
 }

@@ -1,288 +1,79 @@
+/*
+ * image_list.c - a list of images: what is common to folders (folder_list.c) and shards (shards.c), and the bytes of an
+ * image.
+ */
 #include "data/readers/image_list.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "base/array.h"
 #include "base/files.h"
+#include "base/log.h"
+#include "base/names.h"
 #include "base/status.h"
+#include "data/readers/image_index.h"
+#include "data/test_part.h"
 
-enum { DEPTH_MAX = 16, CLASSES_MAX = 1 << 20, TEST_PART = 10, SEARCH_MAX = 100000 };
+int64_t ls_image_time(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
-
-static int is_image_name(const char *name)
+int ls_image_name_is(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	return dot && dot != name &&
 	       (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg"));
 }
 
-static int is_hidden(const char *name)
+/* ---- making a list ------------------------------------------------------------------------------------------------- */
+
+ls_status ls_image_list_add(ls_image_list *l, size_t *room, const ls_image_entry *entry)
 {
-	return name[0] == '.';
-}
-
-/* The type of an entry, links followed; 0: it is gone, or leads nowhere. */
-static mode_t type_of(const char *path)
-{
-	struct stat facts;
-	return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : 0;
-}
-
-/* What a folder holds; `left` entries are looked at, no more. */
-typedef struct census {
-	int left;
-	int images, texts; /* images in folders of the root, .txt files anywhere */
-} census;
-
-static void count_files(census *c, const char *folder, int depth)
-{
-	DIR *stream = depth < DEPTH_MAX ? opendir(folder) : NULL;
-	struct dirent *e;
-
-	while (stream && c->left-- > 0 && (e = readdir(stream))) {
-		char path[PATH_MAX];
-		const char *dot = strrchr(e->d_name, '.');
-		if (is_hidden(e->d_name) || ls_path_join(path, sizeof(path), folder, e->d_name) != LS_OK)
-			continue;
-		c->images += depth > 0 && is_image_name(e->d_name);
-		c->texts += dot && !strcasecmp(dot, ".txt");
-		if (e->d_type == DT_DIR || (e->d_type == DT_UNKNOWN && type_of(path) == S_IFDIR))
-			count_files(c, path, depth + 1);
-	}
-	if (stream)
-		closedir(stream);
-}
-
-/* Whether it has folders with images, and more of them than texts: a README.txt beside images and pictures beside the texts
- * of a corpus do no harm. */
-static int has_class(const char *folder)
-{
-	census c = { .left = SEARCH_MAX };
-
-	count_files(&c, folder, 0);
-	return c.images > c.texts;
-}
-
-int ls_image_folder_is(const char *folder)
-{
-	return ls_path_is_directory(folder) && has_class(folder);
-}
-
-/* ---- a folder ------------------------------------------------------------------------------------------------------ */
-
-typedef struct scan {
-	ls_image_list *list;
-	size_t entry_room;
-	char real_root[PATH_MAX];
-} scan;
-
-/* Links out of the folder would make its contents depend on what is elsewhere. */
-static ls_status check_link(const scan *s, const char *path)
-{
-	char real[PATH_MAX];
-	size_t length = strlen(s->real_root);
-
-	if (!realpath(path, real))
-		return ls_fail_errno(LS_EFORMAT, "%s is a symbolic link that leads nowhere", path);
-	if (strncmp(real, s->real_root, length) != 0 || (real[length] != '/' && real[length] != '\0'))
-		return ls_fail(LS_EFORMAT, "%s is a symbolic link to %s, outside of the dataset; copy the file", path,
-			       real);
+	LS_TRY(ls_array_grow(&l->entry, room, l->count + 1, sizeof(*l->entry)));
+	l->entry[l->count++] = *entry;
 	return LS_OK;
 }
 
-static ls_status add_image(scan *s, const char *path, int32_t label, const struct stat *facts)
+ls_status ls_image_list_stamp(ls_image_list *l, int fd, const char *path)
 {
-	ls_image_list *l = s->list;
-	const char *kept = ls_arena_copy(&l->arena, path + strlen(l->root) + 1);
+	const char *kept = ls_arena_copy(&l->arena, path);
+	struct stat facts;
 
 	if (!kept)
-		return ls_fail(LS_EMEMORY, "no memory for the names of %zu images", l->count);
-	LS_TRY(ls_array_grow(&l->entry, &s->entry_room, l->count + 1, sizeof(*l->entry)));
-	l->entry[l->count++] =
-		(ls_image_entry){ .path = kept,
-				  .label = label,
-				  .bytes = facts->st_size,
-				  .modified_ns = (int64_t)facts->st_mtim.tv_sec * 1000000000 + facts->st_mtim.tv_nsec };
+		return ls_fail(LS_EMEMORY, "no memory for the names of folders");
+	if (fstat(fd, &facts) != 0)
+		return ls_fail_errno(LS_EIO, "cannot read %s/%s", l->folder, path);
+	LS_TRY(ls_array_grow(&l->stamp, &l->stamp_room, l->stamps + 1, sizeof(*l->stamp)));
+	l->stamp[l->stamps++] = (ls_image_stamp){ .path = kept,
+						  .inode = facts.st_ino,
+						  .bytes = facts.st_size,
+						  .modified_ns = ls_image_time(&facts.st_mtim),
+						  .changed_ns = ls_image_time(&facts.st_ctim) };
 	return LS_OK;
 }
 
-static ls_status add_folder(scan *s, const char *folder, int32_t label, int depth);
-
-static ls_status add_entry(scan *s, const char *path, const char *name, int32_t label, int depth)
+ls_status ls_image_list_add_bad(ls_image_list *l)
 {
-	struct stat facts;
+	const char *why = ls_arena_copy(&l->arena, ls_last_error());
 
-	if (lstat(path, &facts) != 0)
-		return ls_fail_errno(LS_EIO, "cannot read %s", path);
-	int is_link = S_ISLNK(facts.st_mode);
-	if (is_link)
-		LS_TRY(check_link(s, path));
-	if (is_link && stat(path, &facts) != 0)
-		return ls_fail_errno(LS_EIO, "cannot read %s", path);
-	if (is_link && S_ISDIR(facts.st_mode)) /* images would be of two classes, or a folder inside itself */
-		return ls_fail(LS_EFORMAT, "%s is a symbolic link to a folder; copy its images", path);
-	if (S_ISDIR(facts.st_mode))
-		return add_folder(s, path, label, depth + 1);
-	return S_ISREG(facts.st_mode) && is_image_name(name) ? add_image(s, path, label, &facts) : LS_OK;
-}
-
-static ls_status add_folder(scan *s, const char *folder, int32_t label, int depth)
-{
-	DIR *stream = depth < DEPTH_MAX ? opendir(folder) : NULL;
-	ls_status status = LS_OK;
-	struct dirent *e;
-
-	if (!stream && depth >= DEPTH_MAX)
-		return ls_fail(LS_EFORMAT, "%s lies more than %d folders deep", folder, DEPTH_MAX);
-	if (!stream)
-		return ls_fail_errno(LS_EIO, "cannot read the folder %s", folder);
-	while (status == LS_OK && (e = readdir(stream))) {
-		char path[PATH_MAX];
-		int is_other = e->d_type == DT_REG && !is_image_name(e->d_name);
-		if (is_hidden(e->d_name) || is_other)
-			continue;
-		status = ls_path_join(path, sizeof(path), folder, e->d_name);
-		if (status == LS_OK)
-			status = add_entry(s, path, e->d_name, label, depth);
-	}
-	closedir(stream);
-	return status;
-}
-
-/* ---- classes ------------------------------------------------------------------------------------------------------- */
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The folders in `root`, in byte order. */
-static ls_status list_classes(ls_image_list *l, const char *root)
-{
-	DIR *stream = opendir(root);
-	size_t room = 0;
-	ls_status status = LS_OK;
-	struct dirent *e;
-
-	if (!stream)
-		return ls_fail_errno(LS_EIO, "cannot read the folder %s", root);
-	while (status == LS_OK && (e = readdir(stream))) {
-		char path[PATH_MAX];
-		struct stat facts;
-		if (is_hidden(e->d_name) || ls_path_join(path, sizeof(path), root, e->d_name) != LS_OK ||
-		    type_of(path) != S_IFDIR)
-			continue;
-		if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode)) {
-			status = ls_fail(LS_EFORMAT, "%s is a symbolic link to a folder; copy its images", path);
-			continue;
-		}
-		const char *name = ls_arena_copy(&l->arena, e->d_name);
-		status = name ? ls_array_grow(&l->class_name, &room, l->classes + 1, sizeof(*l->class_name))
-			      : ls_fail(LS_EMEMORY, "no memory for the names of %zu classes", l->classes);
-		if (status == LS_OK)
-			l->class_name[l->classes++] = name;
-	}
-	closedir(stream);
-	if (status == LS_OK && l->classes > CLASSES_MAX)
-		return ls_fail(LS_EFORMAT, "%s has %zu folders; at most %d classes are supported", root, l->classes,
-			       CLASSES_MAX);
-	if (status == LS_OK && l->classes > 0)
-		qsort(l->class_name, l->classes, sizeof(*l->class_name), compare_names);
-	return status;
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-	const ls_image_entry *x = a, *y = b;
-	return strcmp(x->path, y->path);
-}
-
-/* All images of the classes; classes without any are refused where they are to be learned. */
-static ls_status list_images(scan *s, int needs_all)
-{
-	ls_image_list *l = s->list;
-
-	for (size_t c = 0; c < l->classes; c++) {
-		char folder[PATH_MAX];
-		size_t before = l->count;
-		LS_TRY(ls_path_join(folder, sizeof(folder), l->root, l->class_name[c]));
-		if (!ls_path_is_directory(folder))
-			continue;
-		LS_TRY(add_folder(s, folder, (int32_t)c, 0));
-		if (needs_all && l->count == before)
-			return ls_fail(LS_EFORMAT,
-				       "the class folder %s has no image (.png, .jpg, .jpeg); remove it, or put images "
-				       "into it",
-				       folder);
-	}
-	if (l->count > 0)
-		qsort(l->entry, l->count, sizeof(*l->entry), compare_entries);
+	if (!why)
+		return ls_fail(LS_EMEMORY, "no memory for the names of %zu samples that are wrong", l->bad);
+	LS_TRY(ls_array_grow(&l->why, &l->bad_room, l->bad + 1, sizeof(*l->why)));
+	l->why[l->bad++] = why;
 	return LS_OK;
-}
-
-/* A folder of test images may not have classes that nothing was learned of. */
-static ls_status check_classes(const ls_image_list *train, const char *test_root)
-{
-	ls_image_list found = { 0 };
-	ls_status status = list_classes(&found, test_root);
-
-	for (size_t i = 0; status == LS_OK && i < found.classes; i++)
-		if (!bsearch(&found.class_name[i], train->class_name, train->classes, sizeof(*train->class_name),
-			     compare_names))
-			status = ls_fail(LS_EMISMATCH, "%s has a class '%s', of which %s has no training images",
-					 test_root, found.class_name[i], train->root);
-	ls_image_list_release(&found);
-	return status;
 }
 
 /* ---- splits -------------------------------------------------------------------------------------------------------- */
-
-/* "pets/train", or "pets" itself; *test is "" where there is no folder of test images. */
-static ls_status find_roots(const char *folder, char *train, char *test, size_t size)
-{
-	static const char *const names[] = { "test", "val", "valid", "validation" };
-	char inner[PATH_MAX];
-
-	test[0] = '\0';
-	LS_TRY(ls_path_join(inner, sizeof(inner), folder, "train"));
-	int has_train = ls_path_is_directory(inner) && has_class(inner);
-	if ((size_t)snprintf(train, size, "%s", has_train ? inner : folder) >= size)
-		return ls_fail(LS_EINVALID, "the name of a folder is longer than %zu characters", size - 1);
-	for (size_t end = strlen(train); end > 1 && train[end - 1] == '/'; end--)
-		train[end - 1] = '\0'; /* paths of images are cut off behind it */
-	for (size_t i = 0; has_train && i < LS_COUNT(names); i++) {
-		LS_TRY(ls_path_join(inner, sizeof(inner), folder, names[i]));
-		if (ls_path_is_directory(inner) && has_class(inner)) {
-			snprintf(test, size, "%s", inner);
-			break;
-		}
-	}
-	return LS_OK;
-}
-
-static int is_test(const ls_image_entry *e)
-{
-	return XXH64(e->path, strlen(e->path), 0) % TEST_PART == 0;
-}
-
-static void keep_split(ls_image_list *l, ls_split split)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < l->count; i++)
-		if (is_test(&l->entry[i]) == (split == LS_SPLIT_TEST))
-			l->entry[kept++] = l->entry[i];
-	l->count = kept;
-}
 
 /* A class of few images may have lost all of them to the test part. */
 static ls_status check_split(const ls_image_list *l)
@@ -297,7 +88,7 @@ static ls_status check_split(const ls_image_list *l)
 	while (missing < l->classes && is_there[missing])
 		missing++;
 	free(is_there);
-	if (missing == l->classes)
+	if (missing == l->classes || !l->class_name)
 		return LS_OK;
 	return ls_fail(
 		LS_EFORMAT,
@@ -305,42 +96,96 @@ static ls_status check_split(const ls_image_list *l)
 		l->root, l->class_name[missing]);
 }
 
-static ls_status read_list(ls_image_list *l, const char *folder, ls_split split)
+ls_status ls_image_list_split(ls_image_list *l, ls_split split)
 {
-	char train[PATH_MAX], test[PATH_MAX];
-	scan s = { .list = l };
+	size_t kept = 0;
 
-	LS_TRY(find_roots(folder, train, test, sizeof(train)));
-	l->is_split = test[0] == '\0';
-	int has_folder = split == LS_SPLIT_TEST && !l->is_split;
-	l->root = ls_arena_copy(&l->arena, train);
-	if (!l->root)
-		return ls_fail(LS_EMEMORY, "no memory for the names of images");
-	LS_TRY(list_classes(l, train));
-	if (has_folder) {
-		LS_TRY(check_classes(l, test));
-		l->root = ls_arena_copy(&l->arena, test);
-	}
-	if (!l->root || !realpath(folder, s.real_root))
-		return ls_fail_errno(LS_EIO, "cannot read the folder %s", folder);
-	LS_TRY(list_images(&s, !has_folder));
-	if (l->is_split)
-		keep_split(l, split);
-	if (l->is_split && split == LS_SPLIT_TRAIN)
-		LS_TRY(check_split(l));
-	if (l->count == 0)
-		return ls_fail(
-			LS_EFORMAT, "%s has no %s images%s", folder, split == LS_SPLIT_TEST ? "test" : "training",
-			l->is_split
-				? ": one in ten, by a hash of its name, is for tests; add a folder test, or more images"
-				: "");
+	for (size_t i = 0; i < l->count; i++)
+		if (ls_hash_is_in(XXH64(l->entry[i].path, strlen(l->entry[i].path), 0), split))
+			l->entry[kept++] = l->entry[i];
+	l->count = kept;
+	return split == LS_SPLIT_TRAIN ? check_split(l) : LS_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+/* The folder of a shard is where it is. */
+static ls_status set_folder(ls_image_list *l, const char *path)
+{
+	char folder[PATH_MAX];
+
+	if ((size_t)snprintf(folder, sizeof(folder), "%s", path) >= sizeof(folder))
+		return ls_fail(LS_EINVALID, "the name of a folder is longer than %zu characters", sizeof(folder) - 1);
+	char *slash = !ls_path_is_directory(path) ? strrchr(folder, '/') : NULL;
+	if (slash)
+		slash[slash == folder] = '\0';
+	else if (!ls_path_is_directory(path))
+		snprintf(folder, sizeof(folder), ".");
+	for (size_t end = strlen(folder); end > 1 && folder[end - 1] == '/'; end--)
+		folder[end - 1] = '\0'; /* paths are cut off behind it */
+	l->folder = ls_arena_copy(&l->arena, folder);
+	return l->folder ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the names of images");
+}
+
+static ls_status set_root(ls_image_list *l)
+{
+	char root[PATH_MAX];
+
+	if (l->below[0])
+		LS_TRY(ls_path_join(root, sizeof(root), l->folder, l->below));
+	l->root = l->below[0] ? ls_arena_copy(&l->arena, root) : l->folder;
+	return l->root ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the names of images");
+}
+
+/* Samples that are left out are named, by one of two splits of the same files; more of them than allowed are an error. */
+static ls_status report_bad(const ls_image_list *l, ls_split split, uint64_t most)
+{
+	size_t named = l->is_split && split == LS_SPLIT_TEST ? 0 : l->bad;
+
+	if (l->bad > 0 && most == 0)
+		return ls_fail(LS_EFORMAT, "%s", l->why[0]);
+	if (l->bad > most)
+		return ls_fail(LS_EFORMAT, "%zu samples cannot be read, more than options.skip_bad %llu; the first: %s",
+			       l->bad, (unsigned long long)most, l->why[0]);
+	for (size_t i = 0; i < named; i++)
+		ls_log_warning("left out: %s", l->why[i]);
 	return LS_OK;
 }
 
-ls_status ls_image_list_read(ls_image_list *out, const char *folder, ls_split split)
+static ls_status check_count(const ls_image_list *l, const ls_image_list_options *o)
+{
+	if (l->count > 0)
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, "%s has no %s images%s", o->path, o->split == LS_SPLIT_TEST ? "test" : "training",
+		       l->is_split
+			       ? ": one in ten, by a hash of its name, is for tests; add a folder test, or more images"
+			       : "");
+}
+
+static ls_status read_list(ls_image_list *l, const ls_image_list_options *o)
+{
+	struct timespec now;
+	int is_known = 0;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	l->begun_ns = ls_image_time(&now);
+	LS_TRY(set_folder(l, o->path));
+	if (o->index)
+		LS_TRY(ls_image_index_load(l, o->index, o->path, o->split, &is_known));
+	if (!is_known)
+		LS_TRY(ls_shards_is(o->path) ? ls_shards_list(l, o->path, o->split) : ls_folder_list(l, o->split));
+	LS_TRY(set_root(l));
+	LS_TRY(report_bad(l, o->split, o->skip_bad));
+	LS_TRY(check_count(l, o));
+	if (!is_known && o->index)
+		ls_image_index_save(l, o->index, o->path, o->split);
+	return LS_OK;
+}
+
+ls_status ls_image_list_read(ls_image_list *out, const ls_image_list_options *options)
 {
 	ls_image_list l = { .root = NULL };
-	ls_status status = read_list(&l, folder, split);
+	ls_status status = read_list(&l, options);
 
 	if (status != LS_OK) {
 		ls_image_list_release(&l);
@@ -353,7 +198,77 @@ ls_status ls_image_list_read(ls_image_list *out, const char *folder, ls_split sp
 void ls_image_list_release(ls_image_list *l)
 {
 	free(l->class_name);
-	free(l->entry);
+	free(l->shard);
+	free(l->stamp);
+	free(l->why);
+	if (!l->loaded)
+		free(l->entry);
+	free(l->loaded);
 	ls_arena_release(&l->arena);
 	*l = (ls_image_list){ .root = NULL };
+}
+
+/* ---- the bytes of an image ----------------------------------------------------------------------------------------- */
+
+/* A file that is not what was listed would be kept under the wrong key, and other nodes may have read the old one. */
+static ls_status check_file(const ls_image_entry *e, int fd, const char *name)
+{
+	struct stat now;
+
+	if (fstat(fd, &now) != 0)
+		return ls_fail_errno(LS_EIO, "cannot read %s", name);
+	if (ls_image_time(&now.st_mtim) != e->modified_ns ||
+	    (e->shard == LS_NO_SHARD ? now.st_size != e->bytes : now.st_size < (off_t)e->offset + e->bytes))
+		return ls_fail(LS_EIO, "%s has changed since the dataset was opened", name);
+	if (e->bytes > LS_IMAGE_BYTES_MAX)
+		return ls_fail(LS_EFORMAT, "%s has %lld bytes; image files of up to %lld are read", name,
+			       (long long)e->bytes, (long long)LS_IMAGE_BYTES_MAX);
+	return LS_OK;
+}
+
+static ls_status read_part(int fd, uint8_t *bytes, size_t size, uint64_t offset, const char *name)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t got = pread(fd, bytes + done, size - done, (off_t)(offset + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return ls_fail_errno(LS_EIO, "cannot read %s", name);
+		if (got == 0)
+			return ls_fail(LS_EIO, "%s has changed since the dataset was opened", name);
+		done += (size_t)got;
+	}
+	return LS_OK;
+}
+
+static ls_status fetch(const ls_image_entry *e, int fd, const char *name, uint8_t **bytes)
+{
+	LS_TRY(check_file(e, fd, name));
+	uint8_t *room = malloc((size_t)e->bytes + 1);
+	if (!room)
+		return ls_fail(LS_EMEMORY, "%s: no memory for %lld bytes", name, (long long)e->bytes);
+	ls_status status = read_part(fd, room, (size_t)e->bytes, e->offset, name);
+	if (status == LS_OK)
+		*bytes = room;
+	else
+		free(room);
+	return status;
+}
+
+ls_status ls_image_list_fetch(const ls_image_list *l, uint64_t place, uint8_t **bytes, size_t *size, char *name,
+			      size_t name_size)
+{
+	const ls_image_entry *e = &l->entry[place];
+	char shard[PATH_MAX];
+
+	LS_TRY(ls_path_join(name, name_size, l->root, e->path));
+	if (e->shard != LS_NO_SHARD)
+		LS_TRY(ls_path_join(shard, sizeof(shard), l->folder, l->shard[e->shard]));
+	int fd = open(e->shard == LS_NO_SHARD ? name : shard, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return ls_fail_errno(LS_EIO, "cannot read %s", name);
+	ls_status status = fetch(e, fd, name, bytes);
+	close(fd);
+	*size = (size_t)e->bytes;
+	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * mnist.c - MNIST, and any directory of IDX files named like it.
+ * mnist.c - MNIST, Fashion-MNIST, and any directory of IDX files named like theirs.
  *
  * A split is an image file and a label file: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-... for the test
  * set; '.idx3-ubyte' and a .gz suffix are understood, and idx4 for images with channels (n, c, h, w). Labels of more
@@ -13,11 +13,13 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/measure.h"
 #include "data/normalise.h"
 #include "data/readers/idx.h"
 
 #define CLASSES_MAX (1 << 20) /* a larger label is an error */
 #define CHANNELS_MAX 65536
+#define NAMED_CLASSES 10
 
 typedef struct idx_pair {
 	ls_idx_file images, labels;
@@ -254,9 +256,11 @@ static ls_status find_normalisation(const idx_pair *pair, const char *dir, const
 						: measure_train(pair, dir, info, out);
 }
 
-/* MNIST has ten classes and its own constants; for other directories both come from the files. */
-static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_options *options, int fixed_classes)
+/* A named dataset has ten classes and its own constants; for other directories both come from the files. */
+static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_options *options,
+			   const ls_normalisation *constants)
 {
+	const int fixed_classes = constants ? NAMED_CLASSES : 0;
 	idx_pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return ls_fail(LS_EMEMORY, "no memory for dataset '%s'", options->name);
@@ -272,8 +276,7 @@ static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_o
 	if (!status)
 		status = pair_check(pair);
 	if (!status)
-		status = ls_dataset_new_bytes(out, &info, fixed_classes ? &ls_mnist_normalisation : &own, pair_read,
-					      pair_free, pair);
+		status = ls_dataset_new_bytes(out, &info, constants ? constants : &own, pair_read, pair_free, pair);
 	ls_normalisation_release(&own);
 	if (status) {
 		pair_free(pair);
@@ -294,18 +297,30 @@ int ls_directory_is(const char *dir)
 
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options)
 {
-	return pair_open(out, options->name, options, 0);
+	return pair_open(out, options->name, options, NULL);
 }
 
-ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options)
+/* `folder`: of its files in the cache, and the name to get them by; bigmnist has MNIST's. */
+static ls_status open_named(ls_dataset **out, const ls_dataset_options *options, const char *folder,
+			    const ls_normalisation *constants)
 {
 	char dir[4096], why[4200];
-	LS_TRY(ls_data_directory(dir, sizeof(dir), options->dir, "mnist"));
-	ls_status status = pair_open(out, dir, options, 10);
+	LS_TRY(ls_data_directory(dir, sizeof(dir), options->dir, folder));
+	ls_status status = pair_open(out, dir, options, constants);
 	if (status != LS_ENOTFOUND)
 		return status;
 	snprintf(why, sizeof(why), "%s", ls_last_error());
 	return ls_fail(LS_ENOTFOUND,
-		       "%s is not on this machine: %s; run `lockstep data get mnist` or use `options.data glyphs`",
-		       options->name, why);
+		       "%s is not on this machine: %s; run `lockstep data get %s` or use `options.data glyphs`",
+		       options->name, why, folder);
+}
+
+ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options)
+{
+	return open_named(out, options, "mnist", &ls_mnist_normalisation);
+}
+
+ls_status ls_fashion_mnist_open(ls_dataset **out, const ls_dataset_options *options)
+{
+	return open_named(out, options, "fashion-mnist", &ls_fashion_mnist_normalisation);
 }

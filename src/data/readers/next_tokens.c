@@ -217,16 +217,7 @@ static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer
 
 ls_status ls_next_tokens_open(ls_dataset **out, const char *path, const ls_dataset_options *options)
 {
-	char home[4096];
-	ls_tokenizer tokenizer;
-	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > LS_TOKENS_MAX))
-		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
-			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
-	LS_TRY(ls_corpus_home(home, sizeof(home), path));
-	LS_TRY(ls_tokenizer_open(&tokenizer, options, home, ""));
-	ls_status status = set_open(out, path, &tokenizer, options);
-	ls_tokenizer_close(&tokenizer);
-	return status;
+	return ls_corpus_open_with(out, path, options, TOKENS_MIN, "", set_open);
 }
 
 const ls_corpus *ls_next_tokens_corpus(const ls_dataset *dataset)

@@ -15,6 +15,8 @@ enum { ROOM = 1 << 16 };
 struct ls_stream {
 	const char *name; /* borrowed */
 	int fd, is_own;
+	const uint8_t *memory; /* in place of the file; NULL: the file */
+	size_t memory_left;
 	int is_gzip, has_looked, at_end; /* at_end: of the file */
 	int in_member;                   /* gzip: between a member's header and its end */
 	z_stream zip;
@@ -62,6 +64,20 @@ ls_status ls_stream_open(ls_stream **out, const char *path)
 	return status;
 }
 
+ls_status ls_stream_of_bytes(ls_stream **out, const void *bytes, size_t count, const char *name)
+{
+	static const uint8_t nothing;
+	ls_stream *s = calloc(1, sizeof(*s));
+	if (!s)
+		return ls_fail(LS_EMEMORY, "no memory to read %s", name);
+	s->fd = -1;
+	s->name = name;
+	s->memory = bytes ? bytes : &nothing;
+	s->memory_left = count;
+	*out = s;
+	return LS_OK;
+}
+
 void ls_stream_close(ls_stream *s)
 {
 	if (!s)
@@ -75,6 +91,15 @@ void ls_stream_close(ls_stream *s)
 
 /* ---- bytes of the file --------------------------------------------------------------------------------------------- */
 
+static void copy_some(ls_stream *s, uint8_t *out, size_t want, size_t *got)
+{
+	*got = want < s->memory_left ? want : s->memory_left;
+	memcpy(out, s->memory, *got);
+	s->memory += *got;
+	s->memory_left -= *got;
+	s->at_end = *got == 0;
+}
+
 static ls_status read_some(ls_stream *s, uint8_t *out, size_t want, size_t *got)
 {
 	ssize_t count;
@@ -82,6 +107,10 @@ static ls_status read_some(ls_stream *s, uint8_t *out, size_t want, size_t *got)
 	*got = 0;
 	if (s->at_end)
 		return LS_OK;
+	if (s->memory) {
+		copy_some(s, out, want, got);
+		return LS_OK;
+	}
 	do
 		count = read(s->fd, out, want);
 	while (count < 0 && errno == EINTR);

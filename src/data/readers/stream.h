@@ -15,13 +15,15 @@ typedef struct ls_stream ls_stream;
 
 /* "-" is standard input. */
 ls_status ls_stream_open(ls_stream **out, const char *path);
+/* Bytes in memory, borrowed. */
+ls_status ls_stream_of_bytes(ls_stream **out, const void *bytes, size_t count, const char *name);
 void ls_stream_close(ls_stream *stream); /* harmless on NULL */
 
 /* The path, or "standard input". */
 const char *ls_stream_name(const ls_stream *stream);
 
 /* The next bytes without taking them, `want` unless the end comes before; at most LS_STREAM_PEEK. */
-enum { LS_STREAM_PEEK = 64 };
+enum { LS_STREAM_PEEK = 512 };
 ls_status ls_stream_peek(ls_stream *stream, const uint8_t **bytes, size_t want, size_t *got);
 
 /* At least one byte and at most `want`; *got is 0 at the end alone. */

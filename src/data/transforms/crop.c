@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "data/transforms/transforms.h"
+#include "base/status.h"
+#include "data/transforms/image_ops.h"
 
 static int draw_shift(ls_sample_rng *draw, int most, int side)
 {
@@ -41,11 +42,27 @@ static void move_plane(float *plane, int height, int width, int dy, int dx, floa
 	}
 }
 
-void ls_transform_crop(const ls_transform_image *image, double amount, ls_sample_rng *draw)
+void ls_image_move(const ls_transform_image *image, int dy, int dx)
 {
-	int dy = draw_shift(draw, (int)amount, image->height), dx = draw_shift(draw, (int)amount, image->width);
-	size_t plane = (size_t)image->height * (size_t)image->width;
+	size_t plane = ls_image_plane(image);
 
 	for (int c = 0; c < image->channels; c++)
 		move_plane(image->values + (size_t)c * plane, image->height, image->width, dy, dx, image->black[c]);
+}
+
+void ls_transform_crop(const ls_transform_image *image, const double *numbers, ls_sample_rng *draw)
+{
+	int dy = draw_shift(draw, (int)numbers[0], image->height), dx = draw_shift(draw, (int)numbers[0], image->width);
+
+	ls_image_move(image, dy, dx);
+}
+
+ls_status ls_transform_crop_check(const double *numbers, const ls_dataset_info *info)
+{
+	if (numbers[0] < info->height && numbers[0] < info->width)
+		return LS_OK;
+	return ls_fail(LS_EINVALID,
+		       "options.augment: crop:%g shifts by up to %g pixels, and images of dataset '%s' are %d x %d: "
+		       "nothing would be left",
+		       numbers[0], numbers[0], info->name, info->height, info->width);
 }

@@ -13,7 +13,7 @@ static int side_of(float length, int most)
 	return side < 1 ? 1 : side > most ? most : side;
 }
 
-void ls_transform_erase(const ls_transform_image *image, double amount, ls_sample_rng *draw)
+void ls_transform_erase(const ls_transform_image *image, const double *numbers, ls_sample_rng *draw)
 {
 	int height = image->height, width = image->width;
 	float chance = ls_sample_rng_range(draw, 0, 1), part = ls_sample_rng_range(draw, 0.02f, 0.33f);
@@ -24,7 +24,7 @@ void ls_transform_erase(const ls_transform_image *image, double amount, ls_sampl
 	int top = (int)ls_rng_below(ls_sample_rng_word(draw), (uint32_t)(height - rows + 1));
 	int left = (int)ls_rng_below(ls_sample_rng_word(draw), (uint32_t)(width - columns + 1));
 
-	if (!(chance < (float)amount))
+	if (!(chance < (float)numbers[0]))
 		return;
 	for (int c = 0; c < image->channels; c++)
 		for (int y = top; y < top + rows; y++)

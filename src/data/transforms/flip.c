@@ -1,7 +1,7 @@
 /*
  * flip.c - mirrored images.
  */
-#include "data/transforms/transforms.h"
+#include "data/transforms/image_ops.h"
 
 static void swap(float *a, float *b)
 {
@@ -10,11 +10,11 @@ static void swap(float *a, float *b)
 	*b = kept;
 }
 
-void ls_transform_flip(const ls_transform_image *image, double amount, ls_sample_rng *draw)
+void ls_transform_flip(const ls_transform_image *image, const double *numbers, ls_sample_rng *draw)
 {
 	size_t rows = (size_t)image->channels * (size_t)image->height;
 
-	if (!(ls_sample_rng_range(draw, 0, 1) < (float)amount))
+	if (!ls_transform_happens(draw, numbers[0]))
 		return;
 	for (size_t y = 0; y < rows; y++) {
 		float *row = image->values + y * (size_t)image->width;
@@ -23,11 +23,11 @@ void ls_transform_flip(const ls_transform_image *image, double amount, ls_sample
 	}
 }
 
-void ls_transform_vertical_flip(const ls_transform_image *image, double amount, ls_sample_rng *draw)
+void ls_transform_vertical_flip(const ls_transform_image *image, const double *numbers, ls_sample_rng *draw)
 {
 	size_t width = (size_t)image->width, plane = width * (size_t)image->height;
 
-	if (!(ls_sample_rng_range(draw, 0, 1) < (float)amount))
+	if (!ls_transform_happens(draw, numbers[0]))
 		return;
 	for (int c = 0; c < image->channels; c++)
 		for (int y = 0; y < image->height / 2; y++)

@@ -1,5 +1,6 @@
 /*
- * agree.c - before anything is summed: all ranks want the same sum, and every contribution is there once.
+ * agree.c - before anything is summed: all ranks want the same sum, every contribution is there once, and all ranks
+ * have the memory.
  */
 #include <stdio.h>
 
@@ -32,17 +33,23 @@ ls_status ls_allreduce_check(const ls_contribution *mine, int64_t count, int64_t
 	return LS_OK;
 }
 
-static ls_status exchange_headers(ls_allreduce *a)
+/* Every rank has its own of `all`, (ranks) of `bytes` each, and gets the others'. */
+static ls_status exchange(ls_allreduce *a, int tag, void *all, size_t bytes, const char *what)
 {
+	char *at = all;
+
 	for (int p = 0; p < a->ranks; p++)
 		if (p != a->rank)
-			LS_TRY(ls_allreduce_receive(a, p, LS_ALLREDUCE_TAG_HEADER, &a->headers[p],
-						    sizeof(ls_allreduce_header)));
+			LS_TRY(ls_allreduce_receive(a, p, tag, at + (size_t)p * bytes, bytes));
 	for (int p = 0; p < a->ranks; p++)
 		if (p != a->rank)
-			LS_TRY(ls_allreduce_send(a, p, LS_ALLREDUCE_TAG_HEADER, &a->headers[a->rank],
-						 sizeof(ls_allreduce_header)));
-	return ls_allreduce_await(a, "first exchange");
+			LS_TRY(ls_allreduce_send(a, p, tag, at + (size_t)a->rank * bytes, bytes));
+	return ls_allreduce_await(a, what);
+}
+
+static ls_status fail_without_memory(int p)
+{
+	return ls_fail(LS_EMEMORY, "all-reduce: rank %d has not enough memory; its own message says for what", p);
 }
 
 static ls_status compare(int p, const char *what, int64_t first, int64_t other)
@@ -64,7 +71,9 @@ static ls_status check_headers(const ls_allreduce *a)
 		if (h->call != first->call)
 			return ls_fail(LS_EMISMATCH, "all-reduce: rank 0 makes call %lld, rank %d call %lld",
 				       (long long)first->call, p, (long long)h->call);
-		if (h->is_refused && p != a->rank)
+		if (h->refused == LS_EMEMORY && p != a->rank)
+			return fail_without_memory(p);
+		if (h->refused != LS_OK && p != a->rank)
 			return ls_fail(LS_EMISMATCH,
 				       "all-reduce: the arguments of rank %d are not acceptable; its own "
 				       "message says why",
@@ -134,8 +143,24 @@ ls_status ls_allreduce_agree(ls_allreduce *a, ls_status refused, const ls_allred
 	a->headers[a->rank] = *own;
 	if (refused != LS_OK)
 		snprintf(reason, sizeof(reason), "%s", ls_last_error());
-	LS_TRY(exchange_headers(a));
+	LS_TRY(exchange(a, LS_ALLREDUCE_TAG_HEADER, a->headers, sizeof(*a->headers), "first exchange"));
 	if (refused != LS_OK)
 		return ls_fail(refused, "%s", reason);
 	return check_headers(a);
+}
+
+ls_status ls_allreduce_agree_on_memory(ls_allreduce *a, ls_status reserved)
+{
+	char reason[512] = "";
+
+	a->out_of_memory[a->rank] = reserved != LS_OK;
+	if (reserved != LS_OK)
+		snprintf(reason, sizeof(reason), "%s", ls_last_error());
+	LS_TRY(exchange(a, LS_ALLREDUCE_TAG_MEMORY, a->out_of_memory, sizeof(*a->out_of_memory), "check for memory"));
+	if (reserved != LS_OK)
+		return ls_fail(reserved, "%s", reason);
+	for (int p = 0; p < a->ranks; p++)
+		if (a->out_of_memory[p])
+			return fail_without_memory(p);
+	return LS_OK;
 }

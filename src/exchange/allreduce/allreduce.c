@@ -5,13 +5,14 @@
  *       ls_allreduce_agree()    sizes: all ranks want the same sum           (agree.c)
  *       ls_allreduce_assign()   who has which contributions: each is there once
  *       plan_sums()             partial sums of every rank, and how the tree joins them
+ *       reserve_sums()          memory for them, on all ranks or on none
  *       add_own()               this rank's partial sums
  *       reduce_scatter()        to the owners of shards, and in the order of the tree into one
  *       all_gather()            the sums of all shards
  *
  * Invariants
- *  1. What is wrong with the arguments of one rank is known to all before anything of the arrays is sent: all fail, and
- *     no message is left under way.
+ *  1. What is wrong with the arguments of one rank, and that it is out of memory, is known to all before anything of the
+ *     arrays is sent: all fail, and no message is left under way.
  *  2. A rank sends at most one message to each other rank in each part, and waits for its own before the next: slot p
  *     is the message from rank p, slot ranks + p the one to it.
  *  3. Nothing waits longer than `timeout` without a message. After that the transport is abandoned, and memory that
@@ -138,18 +139,62 @@ static void plan_sums(ls_allreduce *a)
 	ls_fold_make(&a->total, a->listed, count, contributions);
 }
 
-static ls_status reserve_sums(ls_allreduce *a)
+/* Where partial sums of other ranks go. */
+static void place_partials(ls_allreduce *a)
 {
-	size_t shard = shard_floats(a, a->rank), others = 0;
+	size_t shard = shard_floats(a, a->rank), at = 0;
 
 	for (int p = 0; p < a->ranks; p++) {
-		a->place[p] = (int64_t)others;
-		others += p == a->rank ? 0 : (size_t)a->partials[p] * shard;
+		a->place[p] = (int64_t)at;
+		at += p == a->rank ? 0 : (size_t)a->partials[p] * shard;
 	}
-	LS_TRY(reserve(&a->scratch, &a->scratch_floats, ls_fold_scratch(a->headers[0].contributions), "all-reduce"));
-	LS_TRY(reserve(&a->packed, &a->packed_floats, (size_t)a->partials[a->rank] * (size_t)a->headers[0].floats,
-		       "all-reduce: own partial sums"));
-	return reserve(&a->received, &a->received_floats, others, "all-reduce: partial sums of other ranks");
+}
+
+static ls_allreduce_memory memory_of(const ls_allreduce *a, int p)
+{
+	size_t others = 0;
+
+	for (int q = 0; q < a->ranks; q++)
+		others += q == p ? 0 : (size_t)a->partials[q];
+	return (ls_allreduce_memory){ .scratch = ls_fold_scratch(a->headers[0].contributions),
+				      .packed = (size_t)a->partials[p] * (size_t)a->headers[0].floats,
+				      .received = others * shard_floats(a, p) };
+}
+
+static int is_more(ls_allreduce_memory wanted, ls_allreduce_memory have)
+{
+	return wanted.scratch > have.scratch || wanted.packed > have.packed || wanted.received > have.received;
+}
+
+static ls_status reserve_own(ls_allreduce *a, ls_allreduce_memory wanted)
+{
+	LS_TRY(reserve(&a->scratch, &a->scratch_floats, wanted.scratch, "all-reduce"));
+	LS_TRY(reserve(&a->packed, &a->packed_floats, wanted.packed, "all-reduce: own partial sums"));
+	return reserve(&a->received, &a->received_floats, wanted.received, "all-reduce: partial sums of other ranks");
+}
+
+/* What is allocated follows from the calls so far, which all ranks have made: all know whether one of them needs more
+ * now, and ask each other only then whether it got it. */
+static ls_status reserve_sums(ls_allreduce *a)
+{
+	int grows = 0;
+
+	for (int p = 0; p < a->ranks; p++)
+		grows |= is_more(memory_of(a, p), a->memory[p]);
+	if (!grows)
+		return LS_OK;
+	ls_status status = ls_allreduce_agree_on_memory(a, reserve_own(a, memory_of(a, a->rank)));
+	for (int p = 0; p < a->ranks; p++) {
+		ls_allreduce_memory *have = &a->memory[p], more = memory_of(a, p);
+		if (status != LS_OK) { /* a rank that failed has less than before: ask again next time */
+			*have = (ls_allreduce_memory){ 0 };
+			continue;
+		}
+		have->scratch = more.scratch > have->scratch ? more.scratch : have->scratch;
+		have->packed = more.packed > have->packed ? more.packed : have->packed;
+		have->received = more.received > have->received ? more.received : have->received;
+	}
+	return status;
 }
 
 /* Own partial sum j of shard s. */
@@ -225,13 +270,12 @@ ls_status ls_allreduce_sum(ls_allreduce *a, const ls_contribution *mine, int64_t
 				    .floats = (int64_t)floats,
 				    .contributions = contributions,
 				    .count = count,
-				    .is_refused = status != LS_OK };
+				    .refused = status };
 	LS_TRY(ls_allreduce_agree(a, status, &own));
 	LS_TRY(ls_allreduce_assign(a, mine));
 	plan_sums(a);
-	status = reserve_sums(a);
-	if (status != LS_OK) /* the others go on, and must not take what comes next for this call */
-		return a->transport ? ls_allreduce_break_down(a, status) : status;
+	place_partials(a);
+	LS_TRY(reserve_sums(a));
 	if (floats == 0)
 		return LS_OK;
 	add_own(a, mine);

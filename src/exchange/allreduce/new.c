@@ -29,6 +29,7 @@ void ls_allreduce_free(ls_allreduce *a)
 		a->transport->ops->free(a->transport);
 	ls_floats_free(a->scratch, a->scratch_floats);
 	free(a->place);
+	free(a->memory);
 	free(a->partials);
 	free(a->pending);
 	free(a->done);
@@ -39,6 +40,7 @@ void ls_allreduce_free(ls_allreduce *a)
 	ls_allreduce_release_plan(a);
 	ls_floats_free(a->packed, a->packed_floats);
 	ls_floats_free(a->received, a->received_floats);
+	free(a->out_of_memory);
 	free(a->headers);
 	free(a);
 }
@@ -62,7 +64,9 @@ ls_status ls_allreduce_over(ls_allreduce **out, ls_transport *transport, double 
 	a->pending = calloc(2 * ranks, sizeof(*a->pending));
 	a->partials = calloc(ranks, sizeof(*a->partials));
 	a->place = calloc(ranks, sizeof(*a->place));
-	if (!a->headers || !a->done || !a->pending || !a->partials || !a->place) {
+	a->memory = calloc(ranks, sizeof(*a->memory));
+	a->out_of_memory = calloc(ranks, sizeof(*a->out_of_memory));
+	if (!a->headers || !a->done || !a->pending || !a->partials || !a->place || !a->memory || !a->out_of_memory) {
 		ls_allreduce_free(a);
 		return ls_fail(LS_EMEMORY, "all-reduce: no memory for %zu ranks", ranks);
 	}

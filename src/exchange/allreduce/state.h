@@ -7,14 +7,25 @@
 #include "exchange/allreduce/allreduce.h"
 #include "exchange/tree.h"
 
-enum { LS_ALLREDUCE_TAG_HEADER = 1, LS_ALLREDUCE_TAG_INDICES, LS_ALLREDUCE_TAG_PARTIALS, LS_ALLREDUCE_TAG_SUMS };
+enum {
+	LS_ALLREDUCE_TAG_HEADER = 1,
+	LS_ALLREDUCE_TAG_INDICES,
+	LS_ALLREDUCE_TAG_MEMORY,
+	LS_ALLREDUCE_TAG_PARTIALS,
+	LS_ALLREDUCE_TAG_SUMS
+};
 
 /* What a rank says about its call. */
 typedef struct ls_allreduce_header {
 	int64_t call; /* number of the call */
 	int64_t floats, contributions, count;
-	int64_t is_refused; /* its own arguments are wrong: it sends nothing more */
+	int64_t refused; /* its own arguments are wrong, or it has no memory (an ls_status): it sends nothing more */
 } ls_allreduce_header;
+
+/* Floats that a rank has, or needs, for sums. */
+typedef struct ls_allreduce_memory {
+	size_t scratch, packed, received;
+} ls_allreduce_memory;
 
 /* A partial sum of some rank. */
 typedef struct ls_allreduce_piece {
@@ -32,6 +43,8 @@ struct ls_allreduce {
 	int *done;                    /* (slots) found by poll() */
 	char *pending;                /* (slots) operations under way */
 	int64_t *partials, *place;    /* (ranks) partial sums, and where they lie in `received` */
+	ls_allreduce_memory *memory;  /* (ranks) what each has: it follows from calls that all have made */
+	int64_t *out_of_memory;       /* (ranks) whether it is, in the call under way */
 
 	/* of the call under way, with room for the largest so far */
 	int64_t room;               /* contributions */
@@ -63,6 +76,9 @@ ls_status ls_allreduce_check(const ls_contribution *mine, int64_t count, int64_t
 
 /* All ranks know of all arguments, or none goes on: `refused` is what is wrong with this rank's. */
 ls_status ls_allreduce_agree(ls_allreduce *a, ls_status refused, const ls_allreduce_header *own);
+
+/* `reserved` is whether this rank has its memory: LS_OK where all have. */
+ls_status ls_allreduce_agree_on_memory(ls_allreduce *a, ls_status reserved);
 
 /* Who has which contribution: a->holder. */
 ls_status ls_allreduce_assign(ls_allreduce *a, const ls_contribution *mine);

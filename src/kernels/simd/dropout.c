@@ -27,6 +27,8 @@ LS_INLINE vq multiply(vq a, vq b)
 	return (vq)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
 	return (vq)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#elif defined(LS_ISA_IS_neon)
+	return (vq)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #else
 	return (a & 0xffffffffu) * (b & 0xffffffffu);
 #endif

@@ -69,6 +69,24 @@ void LS_ISA_SYMBOL(ls_simd_softmax_xent)(const float *logits, int64_t n, int pan
 /* transpose.c */
 void LS_ISA_SYMBOL(ls_simd_transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);
 
+/* winograd.c */
+void LS_ISA_SYMBOL(ls_simd_winograd_input)(const float *const d[4][2], int add, int64_t count, float *v, int64_t plane);
+void LS_ISA_SYMBOL(ls_simd_winograd_output)(const float *m, int64_t plane, int rows, int64_t count,
+					    const ls_winograd_put how[2], float *const y[2][2]);
+void LS_ISA_SYMBOL(ls_simd_winograd_gradient)(const float *const dy[2][2], int column, int64_t count, float *w,
+					      int64_t plane);
+void LS_ISA_SYMBOL(ls_simd_winograd_weights)(const float *const g[9], int64_t count, float *const u[16]);
+void LS_ISA_SYMBOL(ls_simd_winograd_weights_backward)(const float *const u[16], int64_t count, int accumulate,
+						      float *const dg[9]);
+
+/* bf16.c */
+void LS_ISA_SYMBOL(ls_simd_bf16_gemm)(const ls_bf16_shape *shape, const ls_bf16_part *parts, int count, float *y);
+void LS_ISA_SYMBOL(ls_simd_bf16_rows)(const float *x, int64_t count, uint32_t *out);
+void LS_ISA_SYMBOL(ls_simd_bf16_pairs)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out);
+
+/* bf16_native.c */
+extern const ls_bf16_kernels ls_bf16_native;
+
 extern const ls_simd LS_ISA_SYMBOL(ls_simd_table);
 
 #endif

@@ -30,4 +30,12 @@ const ls_simd LS_ISA_SYMBOL(ls_simd_table) = {
 	.dropout = LS_ISA_SYMBOL(ls_simd_dropout),
 	.softmax_xent = LS_ISA_SYMBOL(ls_simd_softmax_xent),
 	.transpose = LS_ISA_SYMBOL(ls_simd_transpose),
+	.winograd_input = LS_ISA_SYMBOL(ls_simd_winograd_input),
+	.winograd_output = LS_ISA_SYMBOL(ls_simd_winograd_output),
+	.winograd_gradient = LS_ISA_SYMBOL(ls_simd_winograd_gradient),
+	.winograd_weights = LS_ISA_SYMBOL(ls_simd_winograd_weights),
+	.winograd_weights_backward = LS_ISA_SYMBOL(ls_simd_winograd_weights_backward),
+	.bf16 = { .gemm = LS_ISA_SYMBOL(ls_simd_bf16_gemm),
+		  .rows = LS_ISA_SYMBOL(ls_simd_bf16_rows),
+		  .pairs = LS_ISA_SYMBOL(ls_simd_bf16_pairs) },
 };

@@ -12,7 +12,7 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__aarch64__)
+#elif defined(LS_ISA_IS_neon)
 #include <arm_neon.h>
 #endif
 
@@ -29,6 +29,9 @@ typedef int32_t ls_vi __attribute__((vector_size(4 * LS_LANES)));
 typedef float ls_vf_any __attribute__((vector_size(4 * LS_LANES), aligned(4), may_alias));
 
 #define LS_INLINE static inline __attribute__((always_inline))
+#if defined(LS_ISA_IS_generic)
+#include "kernels/simd/fma.h"
+#endif
 
 /* Unroll the loop that follows completely: arrays of vectors must become registers. */
 #if defined(__clang__)
@@ -58,6 +61,8 @@ LS_INLINE ls_vi ls_vi_select(ls_vi mask, ls_vi a, ls_vi b)
 {
 #if defined(LS_ISA_IS_avx2)
 	return (ls_vi)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)mask);
+#elif defined(LS_ISA_IS_neon)
+	return (ls_vi)vbslq_s32((uint32x4_t)mask, (int32x4_t)a, (int32x4_t)b);
 #else
 	return (mask & a) | (~mask & b);
 #endif
@@ -126,17 +131,20 @@ LS_INLINE void ls_vi_to_bytes(uint8_t *p, ls_vi v)
 #endif
 }
 
-/* a*b + c, fused where the instruction set can: written out, because contraction is off everywhere. */
+/* a*b + c, rounded once: written out, because contraction is off everywhere. */
 LS_INLINE ls_vf ls_vf_fma(ls_vf a, ls_vf b, ls_vf c)
 {
 #if defined(LS_ISA_IS_avx512)
 	return (ls_vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif defined(LS_ISA_IS_avx2)
 	return (ls_vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif defined(__aarch64__)
+#elif defined(LS_ISA_IS_neon)
 	return (ls_vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif defined(__SSE2__)
+	return (ls_vf)ls_fma_emulated((__m128)a, (__m128)b, (__m128)c);
 #else
-	return a * b + c;
+	return (ls_vf){ ls_fma_one(a[0], b[0], c[0]), ls_fma_one(a[1], b[1], c[1]), ls_fma_one(a[2], b[2], c[2]),
+			ls_fma_one(a[3], b[3], c[3]) };
 #endif
 }
 

@@ -1,7 +1,7 @@
 /*
  * vexp.h - the exponential of a vector, by a polynomial: the same bits with every C library, and no branch.
  *
- * e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2, as in explog.h but with fused multiply-adds where there are any.
+ * e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2, as in explog.h but with fused multiply-adds.
  */
 #ifndef LS_KERNELS_SIMD_VEXP_H
 #define LS_KERNELS_SIMD_VEXP_H

@@ -1,5 +1,5 @@
 /*
- * vector.c - scaling and sums of squares.
+ * vector.c - scaling, moving averages and sums of squares.
  */
 #include "base/isa.h"
 #include "optim/simd.h"
@@ -10,6 +10,12 @@ static void multiply(float factor, float *x, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		x[i] = x[i] * factor;
+}
+
+static void average(float weight, const float *restrict x, float *restrict average, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		average[i] = average[i] + weight * (x[i] - average[i]);
 }
 
 /* Element i goes to lane i % LS_NORM_LANES; squares are exact in double, so only the additions round. */
@@ -30,5 +36,6 @@ static double sum_squares(const float *x, size_t count)
 
 const ls_optim_simd LS_ISA_SYMBOL(ls_optim_simd) = {
 	.multiply = multiply,
+	.average = average,
 	.sum_squares = sum_squares,
 };

@@ -69,12 +69,30 @@ static int is_batch_meant(const ls_train_options *job)
 	       ls_train_setting_is_given(job, ls_train_setting_of("batch"));
 }
 
+/* A replay has the precision of its profile. One that was recorded in another precision than is asked for is no measurement
+ * of it. */
+static ls_status take_precision(bench *b)
+{
+	const char *recorded = b->profile.precision[0] != '\0' ? b->profile.precision : "fp32";
+	int is_asked = strcmp(b->job.precision, "fp32") != 0 ||
+		       ls_train_setting_is_given(&b->options->job, ls_train_setting_of("precision"));
+
+	if (is_asked && strcmp(b->job.precision, "auto") != 0 && strcmp(b->job.precision, recorded) != 0)
+		return ls_fail(
+			LS_EMISMATCH,
+			"%s was recorded in %s, and cannot be replayed as %s; record one with options.precision %s",
+			b->options->replay, recorded, b->job.precision, b->job.precision);
+	b->job.precision = recorded;
+	return LS_OK;
+}
+
 /* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked for. */
 static ls_status take_profile(bench *b)
 {
 	if (!b->options->replay)
 		return LS_OK;
 	LS_TRY(ls_profile_read(&b->profile, b->options->replay));
+	LS_TRY(take_precision(b));
 	b->job.model = b->profile.model;
 	if (!is_batch_meant(&b->options->job))
 		b->job.batch_per_device = b->profile.batch;
@@ -172,6 +190,8 @@ static ls_status build_graph(bench *b)
 	else
 		LS_TRY(ls_bench_data_open(&b->data, o, &b->job, &info));
 	LS_TRY(ls_train_build_model(&b->graph, &b->job, &info));
+	LS_TRY(ls_graph_set_precision(b->graph, b->job.precision));
+	LS_TRY(ls_graph_set_conv(b->graph, b->job.conv));
 	ls_graph_keep_unreachable(b->graph, 0);
 	return o->replay ? ls_replay_fits(&b->profile, b->graph, o->replay) : LS_OK;
 }

@@ -97,6 +97,7 @@ static void keep_job(const bench *b, ls_bench_result *r)
 	snprintf(r->kernels, sizeof(r->kernels), "%.31s",
 		 b->options->replay ? b->profile.kernels : b->backend->kernels());
 	snprintf(r->isa, sizeof(r->isa), "%s", ls_isa_name(ls_isa_get()));
+	snprintf(r->precision, sizeof(r->precision), "%s", b->graph->is_bf16 ? "bf16" : "fp32"); /* a profile's, too */
 }
 
 static ls_bench_node describe_node(const bench *b)
@@ -168,6 +169,7 @@ static ls_status keep_profile(bench *b, ls_bench_result *r)
 	snprintf(p.optimizer, sizeof(p.optimizer), "%s", b->job.optimizer);
 	snprintf(p.isa, sizeof(p.isa), "%s", r->isa);
 	snprintf(p.kernels, sizeof(p.kernels), "%s", r->kernels);
+	snprintf(p.precision, sizeof(p.precision), "%s", r->precision);
 	snprintf(p.lockstep, sizeof(p.lockstep), "%s", ls_version());
 	ls_status status = ls_profiler_take(&b->profiler, &p);
 	p.update_s *= b->layout.devices; /* they share it */

@@ -44,6 +44,19 @@ static ls_status predict_case(const ls_forecast_request *r, const ls_forecast_ro
 	return status;
 }
 
+static void write_failures(const ls_cluster *c, const ls_forecast_row *row, FILE *to)
+{
+	double steps = fmax(1, round(row->interval_s * 1000 / row->step_ms));
+
+	fprintf(to,
+		"With failures: one of %" PRId64
+		" node%s every %.3g hours. A checkpoint every %.0f s (%.0f step%s) of %g s, and "
+		"%g s per restart, leave %.1f %% of the time: %.1f samples/s.\n",
+		row->nodes, ls_plural((uint64_t)row->nodes, "s"), c->mtbf_hours / (double)row->nodes, row->interval_s,
+		steps, ls_plural((uint64_t)steps, "s"), c->checkpoint_s, c->restart_s, 100 * row->goodput,
+		row->goodput * row->samples_per_s);
+}
+
 static ls_status write_advice(const ls_forecast_request *r, const ls_forecast_row *row, FILE *to)
 {
 	static const what_if cases[] = {
@@ -77,8 +90,7 @@ static ls_status write_advice(const ls_forecast_request *r, const ls_forecast_ro
 				other.samples_per_s, more, 100 * other.efficiency);
 	}
 	if (row->interval_s > 0)
-		fprintf(to, "With failures: %.1f %% of the time is useful, with a checkpoint every %.0f s.\n",
-			100 * row->goodput, row->interval_s);
+		write_failures(&r->cluster, row, to);
 	return LS_OK;
 }
 
@@ -86,7 +98,7 @@ ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_foreca
 {
 	ls_forecast_options own = LS_FORECAST_OPTIONS_INIT;
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_FORECAST_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, unused, "LS_FORECAST_OPTIONS_INIT"));
 	size_t bytes;
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &bytes);

@@ -2,8 +2,9 @@
  * failures.h - time lost to failures and checkpoints.
  *
  * A cluster of N nodes fails N times as often as one. A failure loses the work since the last checkpoint, half an
- * interval on average, and the time to start again; a checkpoint loses its own time. For small failure rates the
- * best interval is Young's, sqrt(2 * checkpoint * MTBF / N).
+ * interval on average, and the time to start again; a checkpoint loses its own time C. With B = MTBF / N seconds between
+ * failures and R for a restart the interval that loses least is sqrt(2 C (B + R) + C^2): Young's sqrt(2 C B) when failures
+ * are rare, and Daly's within C.
  */
 #ifndef LS_TOOLS_FORECAST_FAILURES_H
 #define LS_TOOLS_FORECAST_FAILURES_H

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "base/options.h"
@@ -163,8 +164,15 @@ static void warn_of_idle_options(const ls_forecast_request *r)
 	if (o->servers > 0 && !any_has_servers(&r->strategies))
 		ls_log_warning("options.servers has no effect with options.strategy %s: it has no servers",
 			       o->strategy);
-	if (o->interval_s >= 0 && r->cluster.mtbf_hours <= 0)
-		ls_log_warning("--checkpoint-every has no effect: nodes do not fail without --mtbf");
+	const struct {
+		const char *name;
+		double value;
+	} of_failures[] = { { "--checkpoint-every", o->interval_s },
+			    { "--checkpoint-cost", o->checkpoint_s },
+			    { "--restart-cost", o->restart_s } };
+	for (size_t i = 0; i < LS_COUNT(of_failures) && r->cluster.mtbf_hours <= 0; i++)
+		if (of_failures[i].value >= 0)
+			ls_log_warning("%s has no effect: nodes do not fail without --mtbf", of_failures[i].name);
 }
 
 static void describe(const ls_forecast_request *r, ls_forecast *f)
@@ -172,6 +180,7 @@ static void describe(const ls_forecast_request *r, ls_forecast *f)
 	const ls_profile *p = &r->profile;
 	ls_text_printable(f->model, sizeof(f->model), p->model);
 	ls_text_printable(f->optimizer, sizeof(f->optimizer), p->optimizer);
+	ls_text_printable(f->precision, sizeof(f->precision), p->precision[0] != '\0' ? p->precision : "fp32");
 	ls_text_printable(f->cluster, sizeof(f->cluster), r->cluster.name);
 	f->batch = p->batch * r->o->microbatches;
 	f->device_per_s = (double)f->batch / ((double)r->o->microbatches * (p->step_s - p->update_s) + p->update_s);
@@ -184,7 +193,7 @@ ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options)
 	ls_forecast f = { 0 };
 	ls_forecast_request r;
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_FORECAST_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, unused, "LS_FORECAST_OPTIONS_INIT"));
 	ls_status status = ls_forecast_request_open(&r, &own);
 	if (status == LS_OK) {
 		warn_of_idle_options(&r);

@@ -15,6 +15,7 @@ enum { VERSION = 2, BYTES_MAX = 64 << 20, ROWS_MAX = 1000000 };
 static const ls_field fields[] = {
 	LS_FIELD_TEXT_OF(OF, model),
 	LS_FIELD_MAYBE_OF(OF, optimizer),
+	LS_FIELD_MAYBE_OF(OF, precision),
 	LS_FIELD_MAYBE_OF(OF, cluster),
 	{ "batch_per_device", LS_FIELD_WHOLE, LS_FIELD_AT(OF, batch), 1, 1e15 },
 	{ "device_samples_per_s", LS_FIELD_REAL_IF, LS_FIELD_AT(OF, device_per_s), 0, 1e15 },

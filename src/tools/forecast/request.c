@@ -87,6 +87,8 @@ static void override(ls_forecast_request *r)
 	c->spread = o->spread >= 0 ? o->spread : c->spread;
 	c->mtbf_hours = o->mtbf_hours >= 0 ? o->mtbf_hours : c->mtbf_hours;
 	c->interval_s = o->interval_s >= 0 ? o->interval_s : c->interval_s;
+	c->checkpoint_s = o->checkpoint_s >= 0 ? o->checkpoint_s : c->checkpoint_s;
+	c->restart_s = o->restart_s >= 0 ? o->restart_s : c->restart_s;
 	c->shared_cores = o->shared_cores > 0 ? o->shared_cores : c->shared_cores;
 }
 

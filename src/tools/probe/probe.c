@@ -100,6 +100,7 @@ static void describe(probe *p)
 	snprintf(n->isa, sizeof(n->isa), "%s", ls_isa_name(ls_isa_get()));
 	ls_mpi_version(n->mpi, sizeof(n->mpi));
 	n->devices = p->devices_of[p->node];
+	n->numa_domains = ls_pin_domains();
 }
 
 static ls_status measure_speed(probe *p)
@@ -445,7 +446,7 @@ ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 	ls_probe_result found = { 0 };
 	probe p = { .o = &own, .nodes = ls_mpi_launched(), .result = &found };
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_PROBE_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, unused, "LS_PROBE_OPTIONS_INIT"));
 	LS_TRY(check(&own, p.nodes));
 	uint64_t bytes = own.bytes > 0 ? own.bytes : own.quick ? GRADIENT_BYTES_QUICK : GRADIENT_BYTES;
 	p.floats = (size_t)bytes / sizeof(float);

@@ -120,7 +120,11 @@ void ls_figures_curves(const ls_study *study)
 		size_t before = 0;
 		while (before < l && strcmp(study->lines[before].points[0]->job.model, model) != 0)
 			before++;
-		for (size_t k = 0; before == l && k < sizeof(all) / sizeof(all[0]); k++)
-			plot_curve(study, all[k], model);
+		for (size_t k = 0; before == l && k < sizeof(all) / sizeof(all[0]); k++) {
+			if (!study->logs || (all[k] != TEST_LOSS && all[k] != ACCURACY))
+				plot_curve(study, all[k], model);
+			else if (all[k] == TEST_LOSS)
+				ls_figures_runs(study, model);
+		}
 	}
 }

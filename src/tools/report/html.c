@@ -102,20 +102,39 @@ static void put_bar_data(const ls_plot *plot, FILE *to)
 	}
 }
 
+static void put_heat_data(const ls_heat *heat, FILE *to)
+{
+	fputs("<th class=\"w\" scope=\"col\">label</th>", to);
+	for (size_t k = 0; k < heat->count; k++)
+		fprintf(to, "<th scope=\"col\">%zu</th>", k);
+	fputs("</tr></thead><tbody>\n", to);
+	for (size_t i = 0; i < heat->count; i++) {
+		write_element(to, "<tr><td class=\"w\">", heat->names[i], "</td>");
+		for (size_t k = 0; k < heat->count; k++)
+			fprintf(to, "<td>%" PRId64 "</td>", heat->cells[i * heat->count + k]);
+		fputs("</tr>\n", to);
+	}
+}
+
 static void write_plot(const ls_plot *plot, FILE *to)
 {
 	if (ls_plot_marks(plot) == 0)
 		return;
 	fprintf(to, "<figure class=\"plot\" data-marks=\"%zu\">", ls_plot_marks(plot));
 	write_element(to, "<figcaption>", plot->title, "</figcaption>\n<div class=\"wide\">");
-	if (plot->bars)
+	if (plot->heat)
+		ls_heat_svg(plot, to);
+	else if (plot->bars)
 		ls_bars_svg(plot, to);
 	else
 		ls_plot_svg(plot, to);
-	fputs("</div><details class=\"data\"><summary>The values as a table</summary>"
-	      "<div class=\"wide\"><table><thead><tr>",
-	      to);
-	if (plot->bars)
+	fprintf(to,
+		"</div><details class=\"data\"><summary>The values as a table</summary>"
+		"<div class=\"wide\"><table%s><thead><tr>",
+		plot->heat && plot->heat->count >= DENSE_COLUMNS ? " class=\"dense\"" : "");
+	if (plot->heat)
+		put_heat_data(plot->heat, to);
+	else if (plot->bars)
 		put_bar_data(plot, to);
 	else
 		put_curve_data(plot, to);

@@ -52,6 +52,12 @@ void ls_curve_add(ls_curve *curve, double x, double y, const char *tip)
 	curve->marks[curve->count++] = (ls_mark){ .x = x, .y = y, .tip = tip };
 }
 
+void ls_curve_ring(ls_curve *curve, const char *text)
+{
+	if (curve && curve->count > 0)
+		curve->marks[curve->count - 1].ring = text;
+}
+
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS])
 {
 	ls_bar *bar = plot ? ls_page_alloc(plot->page, sizeof(*bar)) : NULL;
@@ -68,7 +74,7 @@ void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PART
 
 size_t ls_plot_marks(const ls_plot *plot)
 {
-	size_t count = plot->bar_count;
+	size_t count = plot->heat ? plot->heat->count * plot->heat->count : plot->bar_count;
 	for (const ls_curve *curve = plot->curves; curve; curve = curve->next)
 		count += curve->kind == LS_CURVE_IDEAL ? 0 : curve->count;
 	return count;
@@ -209,6 +215,17 @@ static void draw_line(const frame *f, const ls_curve *curve)
 	fputs("\"/>\n", f->to);
 }
 
+/* With its text above, or below where there is no room. */
+static void draw_ring(const frame *f, const ls_curve *curve, const ls_mark *m, double x, double y)
+{
+	ls_svg_anchor anchor = x > f->right - 60 ? LS_SVG_END : x < LEFT + 60 ? LS_SVG_START : LS_SVG_MIDDLE;
+
+	fprintf(f->to, "<circle class=\"ring c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"8\"/>", curve->style % LS_SVG_COLOURS, x,
+		y);
+	if (m->ring[0] != '\0')
+		ls_svg_text(f->to, "tick", x, y < TOP + 24 ? y + 22 : y - 13, anchor, m->ring, 0);
+}
+
 static void draw_marks(const frame *f, const ls_curve *curve)
 {
 	if (curve->kind == LS_CURVE_IDEAL)
@@ -221,6 +238,8 @@ static void draw_marks(const frame *f, const ls_curve *curve)
 		fputs("<g class=\"pt\">", f->to);
 		if (curve->count <= MARKS_SHOWN && curve->kind != LS_CURVE_PREDICTED)
 			ls_svg_marker(f->to, curve, x, y);
+		if (m->ring)
+			draw_ring(f, curve, m, x, y);
 		fprintf(f->to, "<circle class=\"hit\" cx=\"%.1f\" cy=\"%.1f\" r=\"9\"/>", x, y);
 		ls_svg_title(f->to, m->tip);
 		fputs("</g>\n", f->to);

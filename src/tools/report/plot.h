@@ -1,5 +1,5 @@
 /*
- * plot.h - the contents of a plot. plot.c draws curves, bars.c stacked bars; both as SVG without scripts and external
+ * plot.h - the contents of a plot. plot.c draws curves, bars.c stacked bars, heat.c a matrix; all as SVG without scripts and external
  * files.
  *
  * Curves differ by colour (Okabe and Ito's, which colour-blind readers can tell apart), marker and dashes at once, and
@@ -9,6 +9,7 @@
 #define LS_TOOLS_REPORT_PLOT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef enum ls_curve_kind {
@@ -22,6 +23,7 @@ typedef enum ls_curve_kind {
 typedef struct ls_mark {
 	double x, y;
 	const char *tip;
+	const char *ring; /* the mark has a ring, and this text beside it; NULL: it has none */
 } ls_mark;
 
 typedef struct ls_curve {
@@ -43,6 +45,13 @@ typedef struct ls_bar {
 	struct ls_bar *next;
 } ls_bar;
 
+/* Counts by row and column, with a name for both. */
+typedef struct ls_heat {
+	size_t count;
+	const char *const *names; /* (count) */
+	const int64_t *cells;     /* (count, count); borrowed until the page is written */
+} ls_heat;
+
 typedef struct ls_plot {
 	struct ls_page *page;
 	const char *title, *x_name, *y_name;
@@ -54,6 +63,7 @@ typedef struct ls_plot {
 	ls_curve *curves;
 	ls_bar *bars; /* instead of curves */
 	size_t bar_count;
+	const ls_heat *heat;             /* instead of both */
 	const char *parts[LS_BAR_PARTS]; /* of a bar; NULL past the last */
 	const char *unit;                /* of a bar's parts: "ms" */
 } ls_plot;
@@ -61,11 +71,13 @@ typedef struct ls_plot {
 /* NULL: no memory, and the page fails. */
 ls_curve *ls_plot_curve(ls_plot *plot, const char *name, ls_curve_kind kind);
 void ls_curve_add(ls_curve *curve, double x, double y, const char *tip); /* values that are not finite are left out */
+void ls_curve_ring(ls_curve *curve, const char *text);                   /* around the last mark */
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS]);
 
 size_t ls_plot_marks(const ls_plot *plot);
 
 void ls_plot_svg(const ls_plot *plot, FILE *to);
 void ls_bars_svg(const ls_plot *plot, FILE *to);
+void ls_heat_svg(const ls_plot *plot, FILE *to);
 
 #endif

@@ -109,19 +109,22 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, const ls_so
 	return LS_OK;
 }
 
-static ls_status add_runs(ls_page *page, const ls_results *runs, const ls_results_machine *machines)
+static ls_status add_runs(ls_page *page, const ls_sources *sources)
 {
+	const ls_results *runs = &sources->runs;
 	ls_study study;
 	if (runs->point_count == 0)
 		return LS_OK;
 	LS_TRY(ls_study_make(&study, page, runs));
 	study.runs = 1;
+	study.logs = sources->logs;
 	ls_page_heading(page, 2, "Runs");
 	ls_figures_curves(&study);
+	ls_section_classes(page, &study);
 	ls_form_epochs(&study);
 	ls_page_legend(page);
 	ls_study_missing(&study);
-	ls_form_testbed(&study, machines, runs->point_count);
+	ls_form_testbed(&study, sources->machines, runs->point_count);
 	return LS_OK;
 }
 
@@ -142,7 +145,7 @@ static ls_status fill(ls_page *page, const ls_sources *sources, const char *titl
 	ls_section_summary(page, sources);
 	for (size_t i = 0; i < sources->sweep_count; i++)
 		LS_TRY(add_sweep(page, &sources->sweeps[i], sources, title));
-	LS_TRY(add_runs(page, &sources->runs, sources->machines));
+	LS_TRY(add_runs(page, sources));
 	ls_section_predicted(page, sources);
 	if (sources->published_count > 0)
 		ls_section_published(page, sources);
@@ -243,7 +246,7 @@ static ls_status place(char *out, size_t size, const ls_report_options *options)
 /* The report must not overwrite one of its inputs. */
 static ls_status check_out(const char *out, const ls_report_options *options)
 {
-	static const char *const inputs[] = { "results.json", "run.json", "metrics.jsonl" };
+	static const char *const inputs[] = { "results.json", "run.json", "metrics.jsonl", "eval.json" };
 	struct stat page, input;
 
 	if (stat(out, &page) != 0)
@@ -267,7 +270,7 @@ ls_status ls_report_write(const ls_report_options *options, ls_report_result *re
 	ls_report_options own = LS_REPORT_OPTIONS_INIT;
 	ls_report_result made = { 0 };
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_REPORT_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, unused, "LS_REPORT_OPTIONS_INIT"));
 	LS_TRY(place(made.path, sizeof(made.path), &own));
 	LS_TRY(check_out(made.path, &own));
 	const output out = { .path = made.path };
@@ -282,7 +285,7 @@ ls_status ls_report_print(const ls_report_options *options, FILE *to)
 	ls_report_options own = LS_REPORT_OPTIONS_INIT;
 	ls_report_result made = { 0 };
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_REPORT_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, unused, "LS_REPORT_OPTIONS_INIT"));
 	return make(&own, &out, &made);
 }
 

@@ -17,4 +17,7 @@ void ls_section_predicted(ls_page *page, const ls_sources *sources);
 /* The published figures with ours beside them, and what is wrong with them. */
 void ls_section_published(ls_page *page, const ls_sources *sources);
 
+/* Scores per class and confusion matrices of runs that have an eval.json. */
+void ls_section_classes(ls_page *page, const ls_study *study);
+
 #endif

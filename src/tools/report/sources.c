@@ -18,6 +18,8 @@ void ls_sources_release(ls_sources *sources)
 		ls_results_release(&sources->sweeps[i]);
 	for (size_t i = 0; i < sources->forecast_count; i++)
 		ls_forecast_release(&sources->forecasts[i]);
+	for (size_t i = 0; i < sources->runs.point_count; i++)
+		ls_run_log_release(&sources->logs[i]);
 	ls_results_release(&sources->runs);
 }
 
@@ -29,6 +31,11 @@ static ls_status add_run(ls_sources *sources, const char *run)
 		return ls_fail(LS_EMEMORY, "%s: no memory for the run", run);
 	runs->points = points;
 	LS_TRY(ls_run_read(&points[runs->point_count], &sources->machines[runs->point_count], run));
+	ls_status status = ls_run_log_read(&sources->logs[runs->point_count], run);
+	if (status != LS_OK) {
+		ls_point_release(&points[runs->point_count]);
+		return status;
+	}
 	runs->point_count++;
 	return LS_OK;
 }
@@ -78,7 +85,7 @@ static ls_status check_file(const char *path)
 {
 	char run[4096];
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	if ((strcmp(name, "run.json") != 0 && strcmp(name, "metrics.jsonl") != 0) ||
+	if ((strcmp(name, "run.json") != 0 && strcmp(name, "metrics.jsonl") != 0 && strcmp(name, "eval.json") != 0) ||
 	    !ls_path_find_above(run, sizeof(run), path, "run.json"))
 		return LS_OK;
 	return ls_fail(LS_EFORMAT, "%s is a file of a run: give the directory of the run, %s", path, run);

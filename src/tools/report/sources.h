@@ -5,6 +5,7 @@
 #define LS_TOOLS_REPORT_SOURCES_H
 
 #include "tools/forecast/forecast.h"
+#include "tools/report/run_log.h"
 #include "tools/results/published.h"
 #include "tools/results/results.h"
 
@@ -16,6 +17,7 @@ typedef struct ls_sources {
 	ls_forecast forecasts[LS_SOURCES_MAX];
 	ls_results runs;                             /* all of them as points of one sweep */
 	ls_results_machine machines[LS_SOURCES_MAX]; /* of each run */
+	ls_run_log logs[LS_SOURCES_MAX];             /* the same */
 	size_t published_count;                      /* figures of others to compare with */
 	ls_published *published;
 } ls_sources;

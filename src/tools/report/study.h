@@ -31,8 +31,9 @@ typedef struct ls_study {
 	size_t line_count;
 	ls_line *lines;
 	int several_models;
-	int by_host; /* each host has its own baseline */
-	int runs;    /* points are runs, named by their directories */
+	int by_host;                   /* each host has its own baseline */
+	int runs;                      /* points are runs, named by their directories */
+	const struct ls_run_log *logs; /* of runs, in the order of their points; NULL: a sweep */
 } ls_study;
 
 ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results);

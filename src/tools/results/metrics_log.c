@@ -98,7 +98,7 @@ ls_status ls_point_add_epoch(ls_point *point, const ls_metrics_line *line)
 		row->seconds = seconds;
 		return LS_OK;
 	}
-	row->test_seconds = seconds;
+	row->test_seconds += seconds;
 	row->accuracy = line->accuracy;
 	row->test_loss = line->loss;
 	if (isfinite(line->accuracy))

@@ -47,6 +47,7 @@ static const ls_field job_fields[] = {
 	WHOLE(servers, 1e6),
 	{ "batch_per_device", LS_FIELD_WHOLE, LS_FIELD_AT(OF, batch), 0, 1e9 },
 	MAYBE(strategy),
+	MAYBE(precision),
 	MAYBE(wire),
 	MAYBE(rate),
 	WHOLE(replay, 1),

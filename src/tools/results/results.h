@@ -33,6 +33,7 @@ typedef struct ls_point_job {
 	int64_t nodes, devices, threads, servers;
 	int64_t batch;               /* samples per device and step */
 	char strategy[16], wire[16]; /* "local" on one node, else as --strategy; as --wire */
+	char precision[16];          /* as --precision, and among `arguments` unless it is fp32; "": fp32 */
 	char rate[32];               /* of links, "1gbit"; "": unlimited */
 	int64_t replay;              /* simulated compute from a profile */
 	double speed; /* of the slowest emulated node, relative to one at full speed; 0: all are at full speed */

@@ -43,6 +43,20 @@ static json_t *prediction_of(const ls_model *model, const float *chances, const 
 	return object;
 }
 
+/* {"values": {"price": 3.5}}, or a probability for every label. */
+static json_t *values_of(const ls_model *model, const ls_model_facts *facts, const float *values)
+{
+	json_t *object = json_object();
+	char room[32];
+
+	for (int64_t i = 0; object && i < facts->outputs; i++) {
+		const char *name = ls_model_class_name(model, i);
+		snprintf(room, sizeof(room), "output_%" PRId64, i);
+		json_object_set_new(object, name ? name : room, json_real((double)values[i]));
+	}
+	return json_pack("{s:o}", facts->task == LS_TASK_REGRESSION ? "values" : "probabilities", object);
+}
+
 char *ls_answer_predictions(const ls_model *model, const ls_model_facts *facts, const float *chances, int64_t count,
 			    int64_t top)
 {
@@ -52,6 +66,10 @@ char *ls_answer_predictions(const ls_model *model, const ls_model_facts *facts, 
 
 	for (int64_t i = 0; list && i < count; i++) {
 		const float *sample = chances + i * facts->outputs;
+		if (facts->task != LS_TASK_CLASSIFICATION) {
+			json_array_append_new(list, values_of(model, facts, sample));
+			continue;
+		}
 		ls_topk(sample, facts->outputs, shown, best);
 		json_array_append_new(list, prediction_of(model, sample, best, top > 1 ? shown : 1));
 	}

@@ -82,8 +82,7 @@ static ls_status predict(ls_batcher *b)
 	}
 	LS_TRY(b->texts ? ls_model_predict_text(b->options.model, b->texts, b->count, b->logits)
 			: ls_model_predict(b->options.model, b->images, b->count, b->logits));
-	ls_softmax(b->logits, b->count, b->facts.outputs);
-	return LS_OK;
+	return ls_model_interpret(b->options.model, b->logits, b->count);
 }
 
 static void deliver(ls_batcher *b, ls_status status)

@@ -1,9 +1,11 @@
 /*
  * batcher.h - samples of many requests, predicted together.
  *
- * One thread takes samples in the order of requests, up to max_batch of them, and predicts them. It waits for more until
- * there are max_batch, or until the oldest has waited for max_wait. A request may be spread over several batches, and a
- * batch over many requests: what a sample gives has the same bits in any company.
+ * Continuous batching: one thread takes the samples that are there, in the order of requests and up to max_batch of them,
+ * and predicts them; what arrives meanwhile is the next batch. So a lone sample is predicted at once, and batches grow by
+ * themselves with the load. With a max_wait the thread first waits for max_batch samples, or until the oldest has waited
+ * that long. A request may be spread over several batches, and a batch over many requests: what a sample gives has the
+ * same bits in any company.
  */
 #ifndef LS_TOOLS_SERVE_BATCHER_H
 #define LS_TOOLS_SERVE_BATCHER_H
@@ -31,7 +33,7 @@ typedef struct ls_batch_job {
 typedef struct ls_batcher_options {
 	ls_model *model; /* used by the batcher's thread alone */
 	int64_t max_batch;
-	double max_wait;                                  /* seconds */
+	double max_wait;                                  /* seconds; 0: never */
 	int64_t queue_max;                                /* samples that may wait */
 	void (*on_batch)(void *context, int64_t samples); /* called by the batcher's thread; may be NULL */
 	void *context;

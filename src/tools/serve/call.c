@@ -126,6 +126,61 @@ static ls_status make_numbers(ls_call *out, const ls_call_context *c, const ls_r
 	return LS_OK;
 }
 
+/* The columns of one row as texts, as a CSV file has them. */
+typedef struct row_texts {
+	const char **name, **value; /* (count) */
+	char **own;                 /* (count) of values that are no texts; NULL: of the request */
+	size_t count;
+} row_texts;
+
+static void row_release(row_texts *r)
+{
+	for (size_t i = 0; r->own && i < r->count; i++)
+		free(r->own[i]);
+	free(r->own);
+	free(r->name);
+	free(r->value);
+}
+
+static ls_status row_fill(row_texts *r, const json_t *row)
+{
+	void *at = json_object_iter((json_t *)row); /* which is not changed */
+	size_t columns = json_object_size(row);
+
+	r->name = calloc(columns + 1, sizeof(*r->name));
+	r->value = calloc(columns + 1, sizeof(*r->value));
+	r->own = calloc(columns + 1, sizeof(*r->own));
+	if (!r->name || !r->value || !r->own)
+		return ls_fail(LS_EMEMORY, "no memory for a row; try again later");
+	for (; at; at = json_object_iter_next((json_t *)row, at), r->count++) {
+		const json_t *value = json_object_iter_value(at);
+		r->name[r->count] = json_object_iter_key(at);
+		if (!json_is_string(value) && !json_is_null(value))
+			r->own[r->count] = json_dumps(value, JSON_ENCODE_ANY);
+		r->value[r->count] = json_is_string(value) ? json_string_value(value)
+				     : r->own[r->count]    ? r->own[r->count]
+							   : "";
+	}
+	return LS_OK;
+}
+
+static ls_status make_rows(ls_call *out, const ls_call_context *c, const ls_request *r)
+{
+	ls_status status = LS_OK;
+
+	for (size_t i = 0; status == LS_OK && i < r->count; i++) {
+		row_texts texts = { 0 };
+		status = row_fill(&texts, json_array_get(r->rows, i));
+		if (status == LS_OK)
+			status = ls_model_read_row(c->model, texts.name, texts.value, texts.count,
+						   out->images + i * values_of(&c->facts));
+		row_release(&texts);
+		if (status == LS_EFORMAT)
+			return ls_fail_context(LS_EFORMAT, "rows[%zu]", i);
+	}
+	return status;
+}
+
 static ls_status make_samples(ls_call *out, const ls_call_context *c, const ls_request *r)
 {
 	switch (r->kind) {
@@ -133,6 +188,8 @@ static ls_status make_samples(ls_call *out, const ls_call_context *c, const ls_r
 		return make_texts(out, c, r);
 	case LS_REQUEST_IMAGES:
 		return make_images(out, c, r);
+	case LS_REQUEST_ROWS:
+		return make_rows(out, c, r);
 	default:
 		return make_numbers(out, c, r);
 	}

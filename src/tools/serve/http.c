@@ -229,13 +229,33 @@ static void refuse_size(http_request *r)
 	refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, message);
 }
 
+static enum MHD_Result count_length(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	(void)value;
+	*(int *)context += strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Transfer-Encoding") == 0;
+	return MHD_YES;
+}
+
+/* A proxy in front may take the other one, and what we take for the next request would be this one's body. */
+static int has_two_lengths(const http_request *r)
+{
+	int lengths = 0;
+
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_length, &lengths);
+	return lengths > 1;
+}
+
 static void check_head(http_request *r, const char *path, const char *method)
 {
 	ls_http *h = r->http;
+	int is_ambiguous = has_two_lengths(r);
 
 	int is_crowded = ls_connections_count(&h->connections) > h->options.max_connections;
 	find_route(r, path, method);
-	if (!is_allowed(r))
+	if (is_ambiguous)
+		refuse(r, MHD_HTTP_BAD_REQUEST, "the request says twice how long it is, or in two ways");
+	else if (!is_allowed(r))
 		refuse(r, MHD_HTTP_UNAUTHORIZED,
 		       "the token is missing or wrong; send it as Authorization: Bearer TOKEN");
 	else if (atomic_load(&h->is_refusing))
@@ -244,7 +264,7 @@ static void check_head(http_request *r, const char *path, const char *method)
 		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections; try again later");
 	else if (r->code == 0 && announced(r) > h->options.max_body)
 		refuse_size(r);
-	r->closes = is_crowded || atomic_load(&h->is_refusing);
+	r->closes = is_crowded || is_ambiguous || atomic_load(&h->is_refusing);
 }
 
 /* ---- the body ------------------------------------------------------------------------------------------------------ */

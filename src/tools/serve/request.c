@@ -171,6 +171,29 @@ static ls_status read_parts(ls_request *out, const char *name, const json_t *lis
 	return LS_OK;
 }
 
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+
+static ls_status read_objects(ls_request *out, const json_t *list)
+{
+	char shown[64];
+
+	for (size_t i = 0; i < out->count; i++) {
+		json_t *row = json_array_get(list, i), *value;
+		const char *name;
+		if (!json_is_object(row))
+			return ls_fail(LS_EFORMAT, "rows[%zu] is not an object with a value per column", i);
+		json_object_foreach(row, name, value)
+		{
+			if (json_is_object(value) || json_is_array(value))
+				return ls_fail(LS_EFORMAT,
+					       "rows[%zu]: '%s' is not a number, a text, true, false or null", i,
+					       ls_text_printable(shown, sizeof(shown), name));
+		}
+	}
+	out->rows = list;
+	return LS_OK;
+}
+
 /* ---- the whole ----------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -179,7 +202,8 @@ static const struct {
 	int is_text;
 } kinds[] = { { "inputs", LS_REQUEST_NUMBERS, 0 },
 	      { "text", LS_REQUEST_TEXTS, 1 },
-	      { "images", LS_REQUEST_IMAGES, 0 } };
+	      { "images", LS_REQUEST_IMAGES, 0 },
+	      { "rows", LS_REQUEST_ROWS, 0 } };
 
 static ls_status find_list(ls_request *out, const ls_request_shape *shape, const char **name, const json_t **list)
 {
@@ -200,11 +224,11 @@ static ls_status find_list(ls_request *out, const ls_request_shape *shape, const
 	}
 	if (found == 1)
 		return LS_OK;
-	return ls_fail(LS_EFORMAT, found ? "the request has both \"inputs\" and \"images\""
+	return ls_fail(LS_EFORMAT, found ? "the request has more than one of \"inputs\", \"images\" and \"rows\""
 				   : shape->is_text
 					   ? "the request has no \"text\": a list of strings"
 					   : "the request has neither \"inputs\", a list of images as numbers, "
-					     "nor \"images\", a list of files in base64");
+					     "nor \"images\", a list of files in base64, nor \"rows\" of a table");
 }
 
 static ls_status read_settings(ls_request *out)
@@ -247,6 +271,8 @@ static ls_status read_request(ls_request *out, const ls_request_shape *shape)
 		return ls_fail(LS_EFORMAT, "\"%s\" has %zu elements; at most %d are predicted per request", name,
 			       json_array_size(list), LS_REQUEST_INPUTS_MAX);
 	out->count = json_array_size(list);
+	if (out->kind == LS_REQUEST_ROWS)
+		return read_objects(out, list);
 	return out->kind == LS_REQUEST_NUMBERS ? read_inputs(out, shape, list) : read_parts(out, name, list);
 }
 
@@ -256,7 +282,7 @@ ls_status ls_request_from_json(ls_request *out, const ls_request_shape *shape, c
 
 	LS_TRY(ls_json_parse(&request.root, body, size, BODY_MAX, "request"));
 	ls_status status = read_request(&request, shape);
-	if (request.kind != LS_REQUEST_TEXTS) { /* copied */
+	if (request.kind != LS_REQUEST_TEXTS && request.kind != LS_REQUEST_ROWS) { /* copied */
 		json_decref(request.root);
 		request.root = NULL;
 	}

@@ -4,6 +4,7 @@
  *     {"inputs": [[0, 12, ...], ...], "values": "pixels", "top": 3}     numbers, flat or as nested lists
  *     {"text": ["a line", ...]}
  *     {"images": ["base64 of a PNG or JPEG file", ...]}
+ *     {"rows": [{"area": 120.5, "city": "Oslo"}, ...]}               of a table
  *
  * or the bytes of one image. Knows the shape of the input and nothing else of the model, so any bytes can be tried on it
  * (tests/fuzz). Errors say which input is wrong, and what was expected.
@@ -24,7 +25,12 @@ typedef struct ls_request_shape {
 	int channels, height, width; /* of images */
 } ls_request_shape;
 
-typedef enum ls_request_kind { LS_REQUEST_NUMBERS, LS_REQUEST_TEXTS, LS_REQUEST_IMAGES } ls_request_kind;
+typedef enum ls_request_kind {
+	LS_REQUEST_NUMBERS,
+	LS_REQUEST_TEXTS,
+	LS_REQUEST_IMAGES,
+	LS_REQUEST_ROWS
+} ls_request_kind;
 
 typedef struct ls_request_bytes {
 	const void *bytes;
@@ -39,7 +45,8 @@ typedef struct ls_request {
 	int is_normalised;      /* numbers; else pixels */
 	ls_request_bytes *part; /* (count) texts, or files of images */
 	int64_t top;            /* classes per sample */
-	json_t *root;           /* holds the texts */
+	const json_t *rows;     /* (count) objects of texts, numbers, true, false and null */
+	json_t *root;           /* holds the texts and the rows */
 } ls_request;
 
 ls_status ls_request_from_json(ls_request *out, const ls_request_shape *shape, const void *body, size_t size);

@@ -248,7 +248,7 @@ ls_status ls_serve(ls_model *model, const ls_serve_options *options, ls_serve_re
 	ls_serve_options own = LS_SERVE_OPTIONS_INIT;
 	server s = { .options = &own, .model = model, .listener = { .fd = -1 } };
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_SERVE_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, unused, "LS_SERVE_OPTIONS_INIT"));
 	if (atomic_exchange(&is_serving, 1))
 		return ls_fail(LS_EINVALID, "this process serves already: one ls_serve() at a time");
 	ls_counters_init(&s.counters);

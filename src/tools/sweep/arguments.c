@@ -65,10 +65,10 @@ static const argument arguments[] = {
 	{ "--image-size", 1, 0 },
 };
 
-static const char *const own_field[] = { "--model",   "--data",    "--optimizer", "--nodes",  "--devices",
-					 "--threads", "--servers", "--strategy",  "--wire",   "--batch-per-device",
-					 "--rate",    "--samples", "--steps",     "--warmup", "--repeat",
-					 "--epochs" };
+static const char *const own_field[] = { "--model",     "--data",    "--optimizer", "--nodes", "--devices",
+					 "--threads",   "--servers", "--strategy",  "--wire",  "--batch-per-device",
+					 "--precision", "--rate",    "--samples",   "--steps", "--warmup",
+					 "--repeat",    "--epochs" };
 
 /* Name of the field that the option sets: "batch_per_device". */
 static const char *field_of(const char *option, char *out, size_t size)
@@ -250,7 +250,8 @@ ls_status ls_recipe_arguments_fit(const ls_json_place *at, const char *text, con
 
 int ls_recipe_argument_is_of_bench(const char *word, int *words)
 {
-	const argument *a = argument_of(word);
+	static const argument precision = { "--precision", 1, 1 }; /* has a field, from which it became an argument */
+	const argument *a = is_option(precision.name, word) ? &precision : argument_of(word);
 
 	*words = a && a->has_value && !strchr(word, '=') ? 2 : 1;
 	return a && a->of_bench;

@@ -21,6 +21,7 @@ static const axis_row rows[LS_AXES] = {
 	[LS_AXIS_DATA] = { "data", "", 0, 0 },
 	[LS_AXIS_THREADS] = { "threads", "1", 1, 1024 },
 	[LS_AXIS_BATCH] = { "batch_per_device", "128", 1, 1000000000 },
+	[LS_AXIS_PRECISION] = { "precision", "fp32", 0, 0 },
 	[LS_AXIS_WIRE] = { "wire", "fp32", 0, 0 },
 	[LS_AXIS_RATE] = { "rate", "", 0, 0 },
 	[LS_AXIS_STRATEGY] = { "strategy", "allreduce", 0, 0 },
@@ -141,6 +142,7 @@ static ls_status make_point(const ls_sweep_block *block, const size_t index[LS_A
 	*out = block->common;
 	LS_TRY(text_of(block, index, LS_AXIS_MODEL, job->model, sizeof(job->model)));
 	LS_TRY(text_of(block, index, LS_AXIS_DATA, job->data, sizeof(job->data)));
+	LS_TRY(ls_sweep_point_precision(out, value_of(block, index, LS_AXIS_PRECISION)));
 	LS_TRY(text_of(block, index, LS_AXIS_WIRE, job->wire, sizeof(job->wire)));
 	LS_TRY(text_of(block, index, LS_AXIS_RATE, job->rate, sizeof(job->rate)));
 	LS_TRY(text_of(block, index, LS_AXIS_STRATEGY, job->strategy, sizeof(job->strategy)));

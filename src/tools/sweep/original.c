@@ -197,6 +197,7 @@ static const char *name_of(const ls_sweep_point *p, const char *name)
 		      { "optimizer", j->optimizer },
 		      { "strategy", j->strategy },
 		      { "wire", j->wire },
+		      { "precision", j->precision },
 		      { "rate", j->rate[0] != '\0' ? j->rate : "unlimited" },
 		      { "epoch", j->epoch[0] != '\0' ? j->epoch : "data" },
 		      { "servers-count", j->servers_count[0] != '\0' ? j->servers_count : "beside" } };

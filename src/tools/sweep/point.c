@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lockstep/train.h>
+
 #include "base/array.h"
 #include "base/link_rate.h"
 #include "base/names.h"
@@ -197,6 +199,39 @@ static ls_status check_job(const ls_sweep_point *p)
 	    strcmp(job->servers_count, "inside") != 0)
 		return ls_fail(LS_EINVALID, "servers_count '%s': expected beside or inside", job->servers_count);
 	return LS_OK;
+}
+
+ls_status ls_point_job_add_arguments(ls_point_job *job, const char *more)
+{
+	size_t used = strlen(job->arguments);
+
+	if (!more || more[0] == '\0')
+		return LS_OK;
+	int added = snprintf(job->arguments + used, sizeof(job->arguments) - used, "%s%s", used > 0 ? " " : "", more);
+	if ((size_t)added >= sizeof(job->arguments) - used)
+		return ls_fail(LS_EINVALID, "the arguments of a point are longer than %zu bytes",
+			       sizeof(job->arguments) - 1);
+	return LS_OK;
+}
+
+static const char *precision_at(size_t i)
+{
+	ls_setting_value value;
+	return ls_setting_value_at(ls_train_setting_of("precision"), i, &value) ? value.name : NULL;
+}
+
+ls_status ls_sweep_point_precision(ls_sweep_point *p, const char *precision)
+{
+	static const char usual[] = "fp32";
+	char argument[32];
+	size_t row;
+
+	LS_TRY(ls_name_find("precision", precision, precision_at, &row));
+	const char *before = p->job.precision[0] ? p->job.precision : usual;
+	int is_same = !strcmp(before, precision);
+	snprintf(p->job.precision, sizeof(p->job.precision), "%s", precision);
+	snprintf(argument, sizeof(argument), "--precision %s", p->job.precision);
+	return is_same ? LS_OK : ls_point_job_add_arguments(&p->job, argument);
 }
 
 /* All fields in which jobs can differ. */

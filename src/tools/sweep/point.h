@@ -39,6 +39,12 @@ ls_status ls_sweep_point_shape(ls_sweep_point *point, const char *devices, int64
 /* The baseline of a point with simulated compute: one of its devices, simulated, too. */
 ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *out);
 
+/* Products in this precision: the field, and an argument of the commands where it changes. */
+ls_status ls_sweep_point_precision(ls_sweep_point *point, const char *precision);
+
+/* More options of the commands, as typed; NULL and "" are none. */
+ls_status ls_point_job_add_arguments(ls_point_job *job, const char *more);
+
 /* Check the fields, clear those without effect, and set the key. */
 ls_status ls_sweep_point_normalise(ls_sweep_point *point);
 

@@ -77,19 +77,6 @@ static ls_status take_lists(const ls_sweep_options *o, ls_sweep_block *block)
 	return LS_OK;
 }
 
-static ls_status join_arguments(ls_point_job *job, const char *more)
-{
-	size_t used = strlen(job->arguments);
-
-	if (!more || more[0] == '\0')
-		return LS_OK;
-	int added = snprintf(job->arguments + used, sizeof(job->arguments) - used, "%s%s", used > 0 ? " " : "", more);
-	if ((size_t)added >= sizeof(job->arguments) - used)
-		return ls_fail(LS_EINVALID, "the arguments of a point are longer than %zu bytes",
-			       sizeof(job->arguments) - 1);
-	return LS_OK;
-}
-
 /* Training to a target: a launch per seed. */
 static ls_status take_target(const ls_sweep_options *o, ls_sweep_list *list, ls_point_job *job)
 {
@@ -119,8 +106,10 @@ static ls_status multiply(const ls_sweep_options *o, ls_sweep_list *list, ls_swe
 	job->steps = list->steps;
 	if (o->to_accuracy > 0)
 		LS_TRY(take_target(o, list, job));
-	LS_TRY(join_arguments(job, o->arguments));
+	LS_TRY(ls_point_job_add_arguments(job, o->arguments));
 	LS_TRY(take_lists(o, block));
+	if (o->precision)
+		LS_TRY(ls_axis_split(&block->axes[LS_AXIS_PRECISION], LS_AXIS_PRECISION, o->precision));
 	if (o->to_accuracy > 0 && block->axes[LS_AXIS_DATA].count == 0)
 		LS_TRY(ls_axis_add(&block->axes[LS_AXIS_DATA], LS_AXIS_DATA, "mnist"));
 	if (block->axes[LS_AXIS_MODEL].count == 0)
@@ -196,7 +185,9 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 		LS_TRY(set_epoch(&p->job, o->epoch));
 	if (o->optimizer)
 		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
-	LS_TRY(join_arguments(&p->job, o->arguments));
+	if (o->precision)
+		LS_TRY(ls_sweep_point_precision(p, o->precision));
+	LS_TRY(ls_point_job_add_arguments(&p->job, o->arguments));
 	return ls_sweep_point_normalise(p);
 }
 

@@ -155,7 +155,7 @@ static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sw
 					     "wire",     "rate",      "strategy",  "servers",
 					     "nodes",    "devices",   "on",        "repeat",
 					     "launches", "note",      "epoch",     "servers_count",
-					     "original" };
+					     "original", "precision" };
 
 	LS_TRY(check_known(at, object, known, LS_COUNT(known)));
 	LS_TRY(read_common(at, object, list, &block->common));

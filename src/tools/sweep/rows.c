@@ -56,6 +56,7 @@ static void fill(ls_sweep_row *row, const ls_results *results, const ls_point *p
 	COPY(row->shape, j->shape);
 	COPY(row->strategy, j->strategy);
 	COPY(row->wire, j->wire);
+	COPY(row->precision, j->precision[0] ? j->precision : "fp32");
 	COPY(row->rate, j->rate);
 	COPY(row->reason, p->reason);
 	if (p->state == LS_POINT_DONE)

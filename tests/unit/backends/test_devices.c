@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <float.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "backends/devices.h"
+#include "base/float_rules.h"
 #include "unit/test_main.h"
 
 static void test_table(void **state)
@@ -87,4 +89,38 @@ static void test_drivers(void **state)
 	}
 }
 
-TEST_MAIN(test_table, test_drivers)
+static void halve(void *context, int device)
+{
+	volatile float *x = context;
+	x[device] *= 0.5f;
+}
+
+/* A caller whose thread flushes subnormal numbers gets the bits of any other, and its rules back. */
+static void test_rounding(void **state)
+{
+	(void)state;
+#if !defined(__x86_64__)
+	skip();
+#else
+	ls_devices_options options = { .count = DEVICES, .threads = 1, .pin = LS_PIN_OFF };
+	ls_devices *devices = NULL;
+	const unsigned before = _mm_getcsr(), flush = before | 0x8040;
+	for (int used = 1; used <= DEVICES; used += DEVICES - 1) {
+		volatile float x[DEVICES] = { FLT_MIN, FLT_MIN, FLT_MIN };
+		_mm_setcsr(flush);
+		ls_status status = ls_devices_open(&devices, &ls_backend_cpu, &options);
+		if (status == LS_OK)
+			ls_devices_run(devices, used, halve, (void *)x);
+		const unsigned after = _mm_getcsr();
+		_mm_setcsr(before);
+		assert_int_equal(status, LS_OK);
+		assert_int_equal(after & 0xffc0, flush & 0xffc0);
+		for (int i = 0; i < used; i++)
+			assert_true(x[i] == FLT_MIN / 2);
+		ls_devices_leave(devices);
+		ls_devices_close(devices);
+	}
+#endif
+}
+
+TEST_MAIN(test_table, test_drivers, test_rounding)

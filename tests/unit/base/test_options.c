@@ -88,6 +88,26 @@ static void structs_without_a_size_are_refused(void **state)
 	assert_int_equal(own.kept, 3);
 }
 
+typedef struct filled_options {
+	size_t size;
+	int known;
+	int unused;
+} filled_options;
+
+static void what_fills_a_struct_up_must_be_zero(void **state)
+{
+	(void)state;
+	filled_options own = { .size = sizeof(own) }, given = { .size = sizeof(given), .known = 7 };
+	assert_ok(LS_OPTIONS_TAKE_FILLED(&own, &given, unused, "FILLED_OPTIONS_INIT"));
+	assert_int_equal(own.known, 7);
+	given.unused = -3;
+	assert_fails(LS_OPTIONS_TAKE_FILLED(&own, &given, unused, "FILLED_OPTIONS_INIT"), LS_EINVALID,
+		     "options.unused is -3: it must be 0, as FILLED_OPTIONS_INIT sets it");
+	given.size = 0;
+	assert_fails(LS_OPTIONS_TAKE_FILLED(&own, &given, unused, "FILLED_OPTIONS_INIT"), LS_EINVALID,
+		     "options.size is 0");
+}
+
 static void reserved_bytes_are_seen(void **state)
 {
 	(void)state;
@@ -99,4 +119,4 @@ static void reserved_bytes_are_seen(void **state)
 }
 
 TEST_MAIN(same_version_is_copied, older_programs_get_defaults, newer_programs_may_set_what_is_known,
-	  structs_without_a_size_are_refused, reserved_bytes_are_seen)
+	  structs_without_a_size_are_refused, what_fills_a_struct_up_must_be_zero, reserved_bytes_are_seen)

@@ -115,12 +115,11 @@ static void quotas_of_control_groups(void **state)
 
 static void check_list(const ls_processors *allowed, const ls_processors *expected, int count)
 {
-	ls_processors *cores = NULL;
-	int found = 0;
-	assert_int_equal(ls_cores_list(&cores, &found, allowed), LS_OK);
-	assert_int_equal(found, count);
-	assert_memory_equal(cores, expected, (size_t)count * sizeof(*cores));
-	free(cores);
+	ls_cores cores;
+	assert_int_equal(ls_cores_list(&cores, allowed), LS_OK);
+	assert_int_equal(cores.count, count);
+	assert_memory_equal(cores.core, expected, (size_t)count * sizeof(*cores.core));
+	ls_cores_release(&cores);
 }
 
 /* Two packages of two cores of two threads, numbered as many machines do: packages alternate, threads come last. */
@@ -131,10 +130,9 @@ static void neighbours_share_a_package(void **state)
 	check_list(ONLY(0, 1, 2, 3, 4, 5, 6, 7), (const ls_processors[]){ SET(0, 4), SET(2, 6), SET(1, 5), SET(3, 7) },
 		   4);
 	check_list(ONLY(1, 2, 6), (const ls_processors[]){ SET(2, 6), SET(1) }, 2);
-	ls_processors *cores = NULL;
-	int found = 0;
-	assert_int_equal(ls_cores_list(&cores, &found, ONLY(100)), LS_EUNSUPPORTED);
-	assert_null(cores);
+	ls_cores cores = { 0 };
+	assert_int_equal(ls_cores_list(&cores, ONLY(100)), LS_EUNSUPPORTED);
+	assert_null(cores.core);
 }
 
 static void threads_of_a_device_are_neighbours(void **state)
@@ -158,14 +156,87 @@ static void threads_of_a_device_are_neighbours(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		ls_pin_plan plan = { .devices = cases[i].devices, .threads = cases[i].threads, .cores = 8 };
 		char text[100];
-		plan.places = 8;
-		plan.place = place;
+		plan.places = (ls_cores){ .count = 8, .core = place, .domains = 1, .first = (int[]){ 0, 8 } };
 		for (int k = 0; k < plan.devices * plan.threads && k < 8; k++)
 			assert_int_equal(ls_pin_core(&plan, k / plan.threads, k % plan.threads), cases[i].core[k]);
 		ls_pin_describe(&plan, text, sizeof(text));
 		assert_string_equal(text, cases[i].text);
 		ls_pin_describe(&plan, text, 12);
 		assert_int_equal(strlen(text), 11);
+	}
+}
+
+/* All processors of a machine. */
+static const ls_processors *all_of(int processors)
+{
+	static ls_processors set;
+	set = (ls_processors){ { 0 } };
+	for (int i = 0; i < processors; i++)
+		ls_processors_add(&set, i);
+	return &set;
+}
+
+/* The list of hwloc's synthetic machines: 64 cores in four NUMA domains, numbered in order, alternating, with threads. */
+static void domains_are_found(void **state)
+{
+	static const struct {
+		const char *machine;
+		int processors, cores, domains, first[5];
+	} cases[] = {
+		{ "numa:4 core:16 pu:1", 64, 64, 4, { 0, 16, 32, 48, 64 } },
+		{ "pack:2 numa:2 core:16 pu:2", 128, 64, 4, { 0, 16, 32, 48, 64 } },
+		{ "pack:2 [numa] l3:4 core:8 pu:1", 64, 64, 2, { 0, 32, 64 } },
+		{ "numa:2 core:4 pu:1", 6, 6, 2, { 0, 4, 6 } },
+		{ "pack:1 core:8 pu:1", 8, 8, 1, { 0, 8 } },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ls_cores cores;
+		setenv("HWLOC_SYNTHETIC", cases[i].machine, 1);
+		assert_int_equal(ls_cores_list(&cores, all_of(cases[i].processors)), LS_OK);
+		assert_int_equal(cores.count, cases[i].cores);
+		assert_int_equal(cores.domains, cases[i].domains);
+		assert_memory_equal(cores.first, cases[i].first, sizeof(int) * (size_t)(cores.domains + 1));
+		ls_cores_release(&cores);
+	}
+}
+
+/* Threads of a device whose cores lie in more than one domain. */
+static int devices_cut_in_two(const ls_pin_plan *plan)
+{
+	int cut = 0;
+	for (int d = 0; d < plan->devices; d++) {
+		int a = ls_pin_core(plan, d, 0) / 16, b = ls_pin_core(plan, d, plan->threads - 1) / 16;
+		cut += a != b;
+	}
+	return cut;
+}
+
+/* On 64 cores in four domains no device is cut in two where that can be; none shares a core. */
+static void devices_stay_in_a_domain(void **state)
+{
+	static const struct {
+		int devices, threads, cut, first[5]; /* cores of the first devices */
+	} cases[] = {
+		{ 4, 16, 0, { 0, 16, 32, 48 } },   { 64, 1, 0, { 0, 1, 2, 3, 4 } },   { 3, 16, 0, { 0, 16, 32 } },
+		{ 8, 8, 0, { 0, 8, 16, 24, 32 } }, { 6, 8, 0, { 0, 8, 16, 32, 40 } }, { 5, 6, 0, { 0, 8, 16, 32, 48 } },
+		{ 2, 32, 2, { 0, 32 } },           { 3, 21, 3, { 0, 21, 42 } },
+	};
+	(void)state;
+	setenv("HWLOC_SYNTHETIC", "numa:4 core:16 pu:1", 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ls_pin_plan plan = { .devices = cases[i].devices, .threads = cases[i].threads, .cores = 64 };
+		ls_processors used = { { 0 } };
+		assert_int_equal(ls_cores_list(&plan.places, all_of(64)), LS_OK);
+		for (int k = 0; k < plan.devices * plan.threads; k++) {
+			int core = ls_pin_core(&plan, k / plan.threads, k % plan.threads);
+			assert_false(ls_processors_has(&used, core));
+			ls_processors_add(&used, core);
+		}
+		for (int d = 0; d < plan.devices && d < 5; d++)
+			assert_int_equal(ls_pin_core(&plan, d, 0), cases[i].first[d]);
+		assert_int_equal(devices_cut_in_two(&plan), cases[i].cut);
+		ls_cores_release(&plan.places);
 	}
 }
 
@@ -197,7 +268,7 @@ static void one_core(void **state)
 		assert_string_equal(text, expected);
 		ls_pin_plan_release(&plan);
 		assert_int_equal(ls_pin_plan_init(&plan, 2, 1, LS_PIN_AUTO), LS_OK);
-		assert_int_equal(plan.places, 0);
+		assert_int_equal(plan.places.count, 0);
 		ls_pin_plan_release(&plan);
 	}
 	allow(&before);
@@ -212,17 +283,17 @@ static void auto_pins_only_who_takes_all_cores(void **state)
 		char text[64];
 		assert_int_equal(ls_pin_plan_init(&plan, devices, 1, LS_PIN_AUTO), LS_OK);
 		assert_int_equal(plan.cores, cores);
-		assert_int_equal(plan.places, devices == all && all == cores ? all : 0);
+		assert_int_equal(plan.places.count, devices == all && all == cores ? all : 0);
 		ls_pin_describe(&plan, text, sizeof(text));
-		assert_int_equal(strcmp(text, "not pinned") == 0, plan.places == 0);
-		if (plan.places == 0) {
+		assert_int_equal(strcmp(text, "not pinned") == 0, plan.places.count == 0);
+		if (plan.places.count == 0) {
 			ls_pin_self(&plan, 0, 0);
 			expect_same_set(mine(), before);
 			assert_int_equal(ls_pin_core(&plan, 0, 0), -1);
 		}
 		ls_pin_plan_release(&plan);
 		assert_int_equal(ls_pin_plan_init(&plan, devices, 1, LS_PIN_OFF), LS_OK);
-		assert_int_equal(plan.places, 0);
+		assert_int_equal(plan.places.count, 0);
 		ls_pin_plan_release(&plan);
 	}
 }
@@ -244,7 +315,7 @@ static void bound_and_free_again(void **state)
 	ls_processors seen = { { 0 } };
 	ls_pin_plan plan, inner;
 	assert_int_equal(ls_pin_plan_init(&plan, all, 2, LS_PIN_ON), LS_OK);
-	assert_int_equal(plan.places, all);
+	assert_int_equal(plan.places.count, all);
 	for (int k = 0; k < 2 * all; k++) {
 		ls_pin_self(&plan, k / 2, k % 2);
 		ls_processors now = mine();
@@ -257,7 +328,7 @@ static void bound_and_free_again(void **state)
 	}
 	assert_int_equal(seen_twice, all);
 	assert_int_equal(ls_pin_plan_init(&inner, 1, 1, LS_PIN_ON), LS_OK); /* made by a bound thread */
-	assert_int_equal(inner.places, all);
+	assert_int_equal(inner.places.count, all);
 	ls_pin_plan_release(&inner);
 	expect_same_set(mine(), before);
 	ls_pin_self(&plan, 0, 0);
@@ -287,6 +358,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(quotas_of_control_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(neighbours_share_a_package, setup, teardown),
 		cmocka_unit_test(threads_of_a_device_are_neighbours),
+		cmocka_unit_test_setup_teardown(domains_are_found, setup, teardown),
+		cmocka_unit_test_setup_teardown(devices_stay_in_a_domain, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(auto_pins_only_who_takes_all_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(bound_and_free_again, setup, teardown),

@@ -183,6 +183,12 @@ static void instruction_sets(void **state)
 	wish = "avx512"; /* this processor's, or refused */
 	assert_int_equal(capture(print_isa, out, err, sizeof(out)), 0);
 	assert_true(strncmp(out, "avx512 ok", 9) == 0 || strstr(out, " unsupported LOCKSTEP_ISA=avx512"));
+	wish = "neon"; /* another family of processors, or this one */
+	assert_int_equal(capture(print_isa, out, err, sizeof(out)), 0);
+	assert_true(strncmp(out, "neon ok", 7) == 0 || strstr(out, " unsupported LOCKSTEP_ISA=neon"));
+	assert_true(ls_isa_has(LS_ISA_GENERIC) && ls_isa_has((int)ls_isa_get()));
+	assert_false(ls_isa_has(-1) || ls_isa_has(LS_ISA_COUNT));
+	assert_false(ls_isa_has(LS_ISA_AVX2) && ls_isa_has(LS_ISA_NEON));
 	assert_string_equal(ls_isa_name((ls_isa)77), "unknown");
 }
 

@@ -2,12 +2,16 @@
  * Folders of images: classes, splits, sizes, the cache of decoded images, and folders that are wrong.
  */
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include "base/log.h"
 #include "data/dataset.h"
 #include "data/readers/image_cache.h"
 #include "data/readers/image_list.h"
@@ -35,6 +39,25 @@ static void put_image(const char *root, const char *name, int side, uint8_t valu
 	assert_ok(ls_file_put(path, png.bytes, png.size));
 	free(png.bytes);
 	free(pixels);
+}
+
+/* Declare another size in the header of a PNG file. */
+static void png_resize(uint8_t *png, uint32_t width, uint32_t height)
+{
+	uint32_t sides[] = { width, height };
+	for (int i = 0; i < 8; i++)
+		png[16 + i] = (uint8_t)(sides[i / 4] >> (24 - 8 * (i % 4)));
+	uint32_t sum = (uint32_t)crc32(0, png + 12, 17);
+	for (int i = 0; i < 4; i++)
+		png[29 + i] = (uint8_t)(sum >> (24 - 8 * i));
+}
+
+static size_t count_matches(const char *pattern)
+{
+	glob_t found = { 0 };
+	size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+	globfree(&found);
+	return count;
 }
 
 /* `count` images of each of three classes; pixels of image i of class c are 40 c + i. */
@@ -238,6 +261,197 @@ static void test_records(void **state)
 	assert_fails(ls_image_cache_open(&cache, &o), LS_EIO, "decoded images take");
 }
 
+/* ---- bad images ---------------------------------------------------------------------------------------------------- */
+
+/* The labels and pixels of all samples, in order: what a training sees. */
+static uint64_t contents(const ls_dataset *set)
+{
+	uint64_t hash = 1;
+	for (uint64_t i = 0; i < ls_dataset_describe(set)->samples; i++) {
+		uint8_t bytes[SIDE * SIDE];
+		int32_t label;
+		assert_ok(ls_dataset_read_bytes(set, i, bytes, &label));
+		hash = hash * 1000003 + 300 * (uint64_t)label + bytes[0];
+	}
+	return hash;
+}
+
+static ls_status open_skipping(ls_dataset **out, const char *root, const char *cache, uint64_t skip_bad)
+{
+	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
+	o.name = root;
+	o.cache = cache;
+	o.skip_bad = skip_bad;
+	return ls_dataset_open(out, &o);
+}
+
+/* Five ways to be bad, the first file among them, are left out; with a cache they are remembered. */
+static void test_skip_bad(void **state)
+{
+	char root[1200], path[1400], cache[1200];
+	ls_dataset *set = NULL;
+
+	ls_log_set_level(LS_LOG_ERROR);
+	snprintf(root, sizeof(root), "%s/set/train", (char *)*state);
+	put_classes(root, 8);
+	snprintf(root, sizeof(root), "%s/set", (char *)*state);
+	put_image(root, "test/cat/0.png", SIDE, 1);
+	ls_dataset *whole = opened(root, LS_SPLIT_TRAIN, "off");
+	uint64_t wanted = contents(whole);
+	ls_dataset_free(whole);
+	snprintf(path, sizeof(path), "%s/train/cat/", root);
+	put_file(in_dir(path, "-first.png"), "", 0);
+	put_file(in_dir(path, "text.png"), "no image", 8);
+	size_t bytes;
+	uint8_t *good = take_file(in_dir(path, "3.png"), &bytes);
+	put_file(in_dir(path, "cut.png"), good, bytes - 20);
+	png_resize(good, 40000, 3000);
+	put_file(in_dir(path, "bomb.png"), good, bytes);
+	free(good);
+	assert_int_equal(symlink("/etc/hostname", in_dir(path, "link.png")), 0);
+	assert_fails(open_skipping(&set, root, "off", 0), LS_EFORMAT, "train/cat/link.png is a symbolic link");
+	assert_fails(open_skipping(&set, root, "off", 4), LS_EFORMAT, "more than options.skip_bad 4");
+	snprintf(cache, sizeof(cache), "%s/cache", (char *)*state);
+	for (int round = 0; round < 3; round++) {
+		assert_ok(open_skipping(&set, root, round == 0 ? "off" : cache, 5));
+		assert_int_equal(ls_dataset_describe(set)->samples, 24);
+		assert_int_equal(set->bad, 5);
+		assert_true(contents(set) == wanted);
+		ls_dataset_free(set);
+	}
+	assert_fails(open_skipping(&set, root, cache, 4), LS_EFORMAT, "more than options.skip_bad 4");
+	put_file(in_dir(path, "worse.png"), "no image", 8); /* the folder is another one now */
+	assert_fails(open_skipping(&set, root, cache, 5), LS_EFORMAT, "more than options.skip_bad 5");
+}
+
+/* A small file that declares many pixels is refused before memory is taken. */
+static void test_bomb(void **state)
+{
+	char root[1200];
+
+	snprintf(root, sizeof(root), "%s/set", (char *)*state);
+	put_image(root, "train/a/1.png", SIDE, 1);
+	put_image(root, "train/b/1.png", SIDE, 1);
+	size_t bytes;
+	uint8_t *good = take_file(in_dir(root, "train/b/1.png"), &bytes);
+	png_resize(good, 11000, 11000);
+	put_file(in_dir(root, "train/b/1.png"), good, bytes);
+	free(good);
+	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "cannot hold the 11000x11000 pixels");
+}
+
+/* Test images of a model that takes another shape. */
+static void test_shape(void **state)
+{
+	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
+	ls_dataset *set = NULL;
+
+	put_classes(*state, 20);
+	o.name = *state;
+	o.cache = "off";
+	o.split = LS_SPLIT_TEST;
+	o.channels = 3;
+	o.height = 5;
+	o.width = 7;
+	assert_ok(ls_dataset_open(&set, &o));
+	const ls_dataset_info *info = ls_dataset_describe(set);
+	assert_true(info->channels == 3 && info->height == 5 && info->width == 7);
+	ls_dataset_free(set);
+	o.width = 0;
+	assert_fails(ls_dataset_open(&set, &o), LS_EINVALID, "all positive");
+}
+
+/* ---- the kept list ------------------------------------------------------------------------------------------------- */
+
+static uint64_t count_of(const char *root, const char *cache)
+{
+	ls_dataset *set = opened(root, LS_SPLIT_TRAIN, cache);
+	uint64_t samples = ls_dataset_describe(set)->samples;
+	ls_dataset_free(set);
+	return samples;
+}
+
+/* A second later: younger folders are not kept. */
+static void wait_a_second(void)
+{
+	struct timespec pause = { .tv_sec = 1, .tv_nsec = 50000000 };
+	nanosleep(&pause, NULL);
+}
+
+/* Whatever happens to the folder is noticed. */
+static void test_kept_list(void **state)
+{
+	char root[1200], cache[1200], path[1400];
+	uint8_t bytes[SIDE * SIDE];
+	int32_t label;
+
+	snprintf(root, sizeof(root), "%s/set", (char *)*state);
+	snprintf(path, sizeof(path), "%s/train", root);
+	snprintf(cache, sizeof(cache), "%s/cache", (char *)*state);
+	put_classes(path, 5);
+	put_image(root, "test/cat/0.png", SIDE, 1);
+	snprintf(path, sizeof(path), "%s/*.index", cache);
+	assert_int_equal(count_of(root, cache), 15);
+	assert_int_equal(count_matches(path), 0); /* too young */
+	wait_a_second();
+	assert_int_equal(count_of(root, cache), 15);
+	assert_int_equal(count_matches(path), 1);
+	assert_int_equal(count_of(root, cache), 15);
+	put_image(root, "train/dog/new.png", SIDE, 200);
+	assert_int_equal(count_of(root, cache), 16);
+	assert_int_equal(unlink(in_dir(root, "train/dog/0.png")), 0);
+	put_image(root, "train/fox/deep/below.png", SIDE, 200);
+	assert_int_equal(count_of(root, cache), 16);
+	wait_a_second();
+	assert_int_equal(count_of(root, cache), 16);
+	put_image(root, "train/fox/deep/other.png", SIDE, 200);
+	assert_int_equal(count_of(root, cache), 17);
+	wait_a_second();
+	assert_int_equal(count_of(root, cache), 17);
+	/* written in place, so that the folder's time stays: seen by the file's own */
+	int fd = open(in_dir(root, "train/cat/0.png"), O_WRONLY);
+	size_t size;
+	uint8_t *other = take_file(in_dir(root, "train/cat/4.png"), &size);
+	assert_true(fd >= 0 && ftruncate(fd, 0) == 0 && write(fd, other, size) == (ssize_t)size);
+	close(fd);
+	free(other);
+	ls_dataset *set = opened(root, LS_SPLIT_TRAIN, cache);
+	assert_ok(ls_dataset_read_bytes(set, 0, bytes, &label));
+	assert_int_equal(bytes[0], 4);
+	ls_dataset_free(set);
+	wait_a_second();
+	assert_int_equal(count_of(root, cache), 17);
+	assert_ok(ls_path_remove_tree(in_dir(root, "test"))); /* now some training images are for tests */
+	assert_in_range(count_of(root, cache), 10, 16);
+}
+
+/* A list that is damaged is made again. */
+static void test_damaged_list(void **state)
+{
+	char root[1200], cache[1200], pattern[1400];
+	glob_t found = { 0 };
+
+	snprintf(root, sizeof(root), "%s/set", (char *)*state);
+	snprintf(cache, sizeof(cache), "%s/cache", (char *)*state);
+	put_classes(root, 30);
+	wait_a_second();
+	uint64_t samples = count_of(root, cache);
+	snprintf(pattern, sizeof(pattern), "%s/*.index", cache);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	size_t bytes;
+	uint8_t *whole = take_file(found.gl_pathv[0], &bytes);
+	for (size_t at = 0; at < bytes; at += 97) {
+		whole[at] ^= 1;
+		put_file(found.gl_pathv[0], whole, bytes);
+		whole[at] ^= 1;
+		assert_int_equal(count_of(root, cache), samples);
+	}
+	put_file(found.gl_pathv[0], whole, bytes / 2);
+	assert_int_equal(count_of(root, cache), samples);
+	free(whole);
+	globfree(&found);
+}
+
 /* ---- folders that are wrong ---------------------------------------------------------------------------------------- */
 
 static void test_mistakes(void **state)
@@ -287,4 +501,5 @@ static void test_mistakes(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_train_and_test_folders, test_split_by_name, test_fewer_samples,
-	       test_decoded_once, test_records, test_mistakes)
+	       test_decoded_once, test_records, test_skip_bad, test_bomb, test_shape, test_kept_list, test_damaged_list,
+	       test_mistakes)

@@ -281,7 +281,7 @@ static void missing_files_say_what_to_do(void **state)
 	put_mnist(in_dir(*state, "mnist"), 3, 3);
 	assert_ok(open_set(&set, "mnist", NULL, LS_SPLIT_TRAIN, 0));
 	ls_dataset_free(set);
-	assert_fails(open_set(&set, *state, NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "neither train-images");
+	assert_fails(open_set(&set, *state, NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "no train-images-idx3-ubyte");
 	unsetenv("LOCKSTEP_DATA");
 }
 
@@ -295,14 +295,16 @@ static void names_are_resolved(void **state)
 	assert_fails(open_set(&set, in_dir(*state, "x"), NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "is a file");
 	assert_string_equal(ls_dataset_row_at(0)->name, "mnist");
 	assert_string_equal(ls_dataset_row_at(6)->name, "sotu");
-	assert_string_equal(ls_dataset_row_at(8)->name, "cifar100");
-	assert_null(ls_dataset_row_at(9));
+	assert_string_equal(ls_dataset_row_at(7)->name, "fashion-mnist");
+	assert_string_equal(ls_dataset_row_at(9)->name, "cifar100");
+	assert_null(ls_dataset_row_at(10));
 	assert_ptr_equal(ls_dataset_row_of("sotu"), ls_dataset_row_at(6));
 	assert_null(ls_dataset_row_of("./sotu"));
 	mkdir(in_dir(*state, "empty"), 0777);
 	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND,
-		     "neither train-images");
-	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "nor .txt files");
+		     "no train-images-idx3-ubyte");
+	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND,
+		     "and no .txt files");
 }
 
 static void cache_place(void **state)

@@ -3,6 +3,9 @@
  */
 #include "unit/data/fixture.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
 #include "tokenizer/bpe.h"
@@ -220,5 +223,32 @@ static void babble_is_a_stream(void **state)
 	ls_dataset_free(set);
 }
 
+static uint64_t hash_of(const char *path)
+{
+	ls_dataset *set = NULL;
+	assert_ok(open_text(&set, path, LS_SPLIT_TRAIN, TOKENS));
+	uint64_t hash = ls_dataset_describe(set)->text_hash;
+	ls_dataset_free(set);
+	return hash;
+}
+
+/* Another text of the same size whose time was set back is not taken from the cache. */
+static void a_changed_text_is_read_again(void **state)
+{
+	char *text = long_text(), path[4096];
+	struct stat facts;
+	snprintf(path, sizeof(path), "%s", in_dir(*state, "text.txt"));
+	put_text(*state, "text.txt", text);
+	uint64_t before = hash_of(path);
+	assert_int_equal(hash_of(path), before);
+	assert_int_equal(stat(path, &facts), 0);
+	text[10] = text[10] == 'x' ? 'y' : 'x';
+	put_text(*state, "text.txt", text);
+	const struct timespec times[2] = { facts.st_atim, facts.st_mtim };
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	assert_true(hash_of(path) != before);
+}
+
 TEST_MAIN_EACH(enter, temp_dir_remove, tokens_predict_the_next, epochs_cut_elsewhere, testing_is_the_end,
-	       documents_are_one_stream, blocks_are_cut_between_words, what_is_wrong_is_said, babble_is_a_stream)
+	       a_changed_text_is_read_again, documents_are_one_stream, blocks_are_cut_between_words,
+	       what_is_wrong_is_said, babble_is_a_stream)

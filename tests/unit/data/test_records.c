@@ -40,7 +40,7 @@ static void read_all(const char *path, int is_csv, char *out, size_t size)
 	size_t used = 0;
 
 	assert_ok(ls_stream_open(&stream, path));
-	assert_ok(ls_records_new(&records, stream, is_csv, MOST));
+	assert_ok(ls_records_new(&records, stream, is_csv ? ',' : 0, MOST));
 	out[0] = '\0';
 	while (found) {
 		ls_status status = ls_records_next(records, &r, &found, &line);
@@ -93,11 +93,63 @@ static void test_csv(void **state)
 static void test_bad_records_are_left_behind(void **state)
 {
 	char text[3 * MOST + 16], found[4096];
-	expect(*state, 1, "a\nb\"c,d\ne\n\"f\"g\nh\n\"i\nj", "1:[a];!2;3:[e];!4;5:[h];!6;");
+	expect(*state, 1, "a\nb\"c,d\ne\n\"f\"g\nh\n\"i\nj", "1:[a];!2;3:[e];!4;5:[h];!6;7:[j];");
 	memset(text, 'x', sizeof(text));
 	memcpy(text + 2 * MOST, "\nb\n", 4);
 	read_all(put(*state, text, 2 * MOST + 3, 0), 0, found, sizeof(found));
 	assert_string_equal(found, "!1;2:[b];");
+}
+
+/* The line of the quote is lost, and nothing else; the lines behind it count on. */
+static void test_stray_quotes(void **state)
+{
+	expect(*state, 1, "a,b\n\"1,2\n3,4\n5,6\n", "1:[a][b];!2;3:[3][4];4:[5][6];");
+	expect(*state, 1, "a,\"b\n3,\"x\"\n5,\"y\"\n", "!1;2:[3][x];3:[5][y];");
+	expect(*state, 1, "\"a\nb\",\"c\nd,e\n\"f\ng\"\n", "!1;3:[d][e];4:[f\ng];");
+	expect(*state, 1, "\"a\n\"b\n\"c\n\"d\n", "!1;!2;!3;!4;");
+	expect(*state, 1, "x\n\"", "1:[x];!2;");
+
+	char text[3 * MOST], found[65536];
+	size_t used = (size_t)snprintf(text, sizeof(text), "\"");
+	while (used < 2 * MOST)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "x\n");
+	read_all(put(*state, text, used, 0), 1, found, sizeof(found));
+	assert_memory_equal(found, "!1;2:[x];3:[x];", 15); /* a field that is too long: nor what follows it */
+	char *last = strrchr(found, ':');
+	assert_int_equal(strtol(last - 4, NULL, 10), MOST);
+
+	ls_stream *stream = NULL;
+	ls_records *records = NULL;
+	ls_record r;
+	uint64_t line;
+	int is_found;
+	assert_ok(ls_stream_open(&stream, put(*state, "a\nb,\"c\nd\ne", 10, 0)));
+	assert_ok(ls_records_new(&records, stream, ',', MOST));
+	assert_ok(ls_records_next(records, &r, &is_found, &line));
+	assert_fails(
+		ls_records_next(records, &r, &is_found, &line), LS_EFORMAT,
+		"file:2: the quote that a field begins with is never closed; 2 more lines would belong to the field");
+	ls_records_free(records);
+	ls_stream_close(stream);
+}
+
+static void test_records_of_lines(void **state)
+{
+	ls_stream *stream = NULL;
+	ls_records *records = NULL;
+	ls_record r;
+	uint64_t line;
+	int found;
+	static const uint64_t lines[] = { 1, 3, 1, 2 };
+
+	assert_ok(ls_stream_open(&stream, put(*state, "a\n\"b\n\nc\"\nd\n\"e\nf\"", 16, 0)));
+	assert_ok(ls_records_new(&records, stream, ',', MOST));
+	for (size_t i = 0; i < 4; i++) {
+		assert_ok(ls_records_next(records, &r, &found, &line));
+		assert_int_equal(r.lines, lines[i]);
+	}
+	ls_records_free(records);
+	ls_stream_close(stream);
 }
 
 static void test_streams_end(void **state)
@@ -151,5 +203,5 @@ static void test_peek_and_take(void **state)
 	free(text);
 }
 
-TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_lines, test_csv, test_bad_records_are_left_behind, test_streams_end,
-	       test_peek_and_take)
+TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_lines, test_csv, test_bad_records_are_left_behind,
+	       test_stray_quotes, test_records_of_lines, test_streams_end, test_peek_and_take)

@@ -13,7 +13,7 @@
 #include "unit/assert_status.h"
 #include "unit/test_main.h"
 
-enum { CHANNELS = 2, HEIGHT = 5, WIDTH = 6, VALUES = CHANNELS * HEIGHT * WIDTH, SAMPLES = 400 };
+enum { CHANNELS = 2, HEIGHT = 5, WIDTH = 6, VALUES = CHANNELS * HEIGHT * WIDTH, SAMPLES = 400, SCRATCH = 256 };
 
 static const float black[] = { -2, -3 }, white[] = { 2, 3 };
 
@@ -38,15 +38,26 @@ static const ls_transform *row_of(const char *name)
 	return row;
 }
 
-/* Transform `name` of a fresh image, drawn for `index`. */
-static void apply(const char *name, double amount, uint64_t index, float *values)
+/* Transform `name` of an image of given values, drawn for `index`. */
+static void apply_to(const char *name, const double *numbers, uint64_t index, float *values)
 {
 	ls_sample_rng draw = ls_sample_rng_begin(ls_rng_make(7, LS_RNG_TRANSFORM, 0), index);
-	ls_transform_image image = {
-		.values = values, .channels = CHANNELS, .height = HEIGHT, .width = WIDTH, .black = black, .white = white
-	};
+	float scratch[SCRATCH];
+	ls_transform_image image = { .values = values,
+				     .channels = CHANNELS,
+				     .height = HEIGHT,
+				     .width = WIDTH,
+				     .black = black,
+				     .white = white,
+				     .scratch = scratch };
+	assert_in_range(ls_transform_scratch(CHANNELS, HEIGHT, WIDTH), 1, SCRATCH);
+	row_of(name)->apply(&image, numbers, &draw);
+}
+
+static void apply(const char *name, double amount, uint64_t index, float *values)
+{
 	fill(values);
-	row_of(name)->apply(&image, amount, &draw);
+	apply_to(name, (const double[]){ amount, 1, 0.75, 4.0 / 3 }, index, values);
 }
 
 static void test_flips(void **state)
@@ -157,6 +168,141 @@ static void test_colours(void **state)
 		assert_true(fabsf(now[k] - was[k]) < 1e-6f);
 }
 
+/* The part that was taken, from the values of a ramp: its first and last, each half a step from the border. */
+static void find_part(const float *ramp, int stride, int side, double *begin, double *length)
+{
+	double first = (double)ramp[0], last = (double)ramp[stride * (side - 1)];
+	*length = (last - first) + 1; /* pixels whose centres were met, at least */
+	*begin = first;
+}
+
+/* Parts of the image: as large as asked, of every place, and of both shapes. */
+static void test_resized_crop(void **state)
+{
+	const double all[] = { 1, 1, 1, 20 }, half[] = { 0.2, 0.5, 0.5, 2 }, wide[] = { 1, 1, 5, 20 };
+	int seen_rows[HEIGHT + 1] = { 0 }, seen_tops[HEIGHT + 1] = { 0 }, lefts[WIDTH + 1] = { 0 };
+	float ramp[VALUES], now[VALUES], was[VALUES];
+	(void)state;
+	for (int i = 0; i < VALUES; i++) /* y in channel 0, x in channel 1 */
+		ramp[i] = i < HEIGHT * WIDTH ? (float)(i / WIDTH) : (float)(i % WIDTH);
+	for (uint64_t index = 0; index < SAMPLES; index++) {
+		double top, rows, left, columns;
+		memcpy(now, ramp, sizeof(now));
+		apply_to("resized-crop", half, index, now);
+		find_part(now, WIDTH, HEIGHT, &top, &rows);
+		find_part(now + HEIGHT * WIDTH, 1, WIDTH, &left, &columns);
+		assert_true(rows * columns >= 0.2 * 30 - 4 && rows * columns <= 0.5 * 30 + 4);
+		seen_rows[(int)lround(rows)]++;
+		seen_tops[(int)lround(top)]++;
+		lefts[(int)lround(left)]++;
+		assert_true(top >= 0 && left >= 0 && top + rows <= HEIGHT + 1e-4 && left + columns <= WIDTH + 1e-4);
+	}
+	assert_true(seen_rows[2] > 20 && seen_rows[3] > 20 && seen_rows[4] > 20 && seen_tops[0] > 20 &&
+		    seen_tops[1] > 20);
+	assert_true(lefts[0] > 20 && lefts[1] > 20 && lefts[2] > 20);
+	fill(was);
+	memcpy(now, was, sizeof(now));
+	apply_to("resized-crop", all, 0, now); /* 6 x 5, all of it: what fits */
+	assert_memory_equal(now, was, sizeof(now));
+	memcpy(now, ramp, sizeof(now));
+	apply_to("resized-crop", wide, 0, now); /* which never fits: the middle row */
+	for (int i = 0; i < HEIGHT * WIDTH; i++)
+		assert_true(now[i] == 2 && now[HEIGHT * WIDTH + i] == (float)(i % WIDTH));
+}
+
+/* Each of several changes comes about as often as it should. */
+static void test_chances(void **state)
+{
+	static const char *const names[] = { "invert", "autocontrast", "posterize", "solarize", "sharpness" };
+	float was[VALUES], now[VALUES];
+	(void)state;
+	fill(was);
+	for (size_t k = 0; k < LS_COUNT(names); k++) {
+		const double numbers[] = { row_of(names[k])->numbers[1].name ? row_of(names[k])->numbers[0].usual : 0.3,
+					   0.3 };
+		int changed = 0;
+		for (uint64_t i = 0; i < SAMPLES; i++) {
+			fill(now);
+			apply_to(names[k], numbers, i, now);
+			changed += memcmp(was, now, sizeof(was)) != 0;
+		}
+		if (changed < 80 || changed > 160)
+			fail_msg("%s changed %d of %d", names[k], changed, SAMPLES);
+	}
+}
+
+/* Shifts of whole pixels within the part, both ways. */
+static void test_translate(void **state)
+{
+	float was[VALUES], now[VALUES];
+	int seen[5] = { 0 };
+	(void)state;
+	fill(was);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		apply("translate", 0.34, i, now); /* 1.7 rows, 2.04 columns */
+		int found = 0;
+		for (int dy = -2; dy <= 2; dy++)
+			for (int dx = -2; dx <= 2; dx++)
+				if (at(now, 1, 2, 2) == at(was, 1, 2 + dy, 2 + dx)) {
+					found = 1;
+					seen[dx + 2]++;
+				}
+		assert_true(found);
+	}
+	for (int i = 0; i < 5; i++)
+		assert_true(seen[i] > 20);
+}
+
+/* RandAugment is a chain of the others: one change is one of 14, of which one is none. */
+static void test_randaugment(void **state)
+{
+	float was[VALUES], now[VALUES], kept[SAMPLES][VALUES];
+	int kinds = 0, none = 0;
+	(void)state;
+	fill(was);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		fill(now);
+		apply_to("randaugment", (const double[]){ 1, 30 }, i, now);
+		none += !memcmp(was, now, sizeof(was));
+		int is_known = 0;
+		for (int k = 0; k < kinds && !is_known; k++)
+			is_known = !memcmp(kept[k], now, sizeof(now));
+		if (!is_known)
+			memcpy(kept[kinds++], now, sizeof(now));
+	}
+	/* Of two channels saturation is none, too, and 30 values are too few to equalize: 3 in 14. Nine have two directions. */
+	assert_in_range(none, 50, 125);
+	assert_in_range(kinds, 18, 22);
+	fill(now);
+	for (uint64_t i = 0; i < SAMPLES; i++)
+		apply_to("randaugment", (const double[]){ 14, 0 }, i, now); /* of magnitude 0, but for autocontrast */
+	for (int i = 0; i < VALUES; i++)
+		assert_true(isfinite(now[i]));
+}
+
+/* Amounts of 0 are no change, whatever the order. */
+static void test_jitter(void **state)
+{
+	float was[VALUES], now[VALUES], other[VALUES];
+	(void)state;
+	fill(was);
+	for (uint64_t i = 0; i < 50; i++) {
+		fill(now);
+		apply_to("jitter", (const double[]){ 0, 0, 0, 0 }, i, now);
+		assert_memory_equal(was, now, sizeof(was));
+		apply_to("jitter", (const double[]){ 0.4, 0.4, 0.4, 0.1 }, i, now);
+		assert_memory_not_equal(was, now, sizeof(was));
+		fill(other);
+		apply_to("jitter", (const double[]){ 0, 0.4, 0, 0 }, i, other);
+		double mean = 0, before = 0;
+		for (int k = 0; k < HEIGHT * WIDTH; k++) {
+			mean += (double)other[k];
+			before += (double)was[k];
+		}
+		assert_true(fabs(mean - before) < 1e-3);
+	}
+}
+
 /* ---- lists and loaders --------------------------------------------------------------------------------------------- */
 
 static ls_dataset *glyphs(void)
@@ -177,6 +323,23 @@ static void test_lists(void **state)
 		      { "flip:2", "probability of flip must be a number from 0 to 1, not 2" },
 		      { "crop:1.5", "pixels of crop must be a whole number from 1 to 1024, not 1.5" },
 		      { "crop:x", "options.augment" },
+		      { "crop:", "options.augment" },
+		      { "crop:28", "images of dataset 'glyphs' are 28 x 28: nothing would be left" },
+		      { "crop:2:3", "crop has 1 number, and more follow: 3" },
+		      { "jitter:0.1:0.1:0.1:0.6", "hue of jitter must be a number from 0 to 0.5, not 0.6" },
+		      { "randaugment:2:31", "magnitude of randaugment must be a whole number from 0 to 30, not 31" },
+		      { "randaugment:2.5", "changes of randaugment must be a whole number from 1 to 14" },
+		      { "randaugment:1:2:3", "randaugment has 2 numbers, and more follow: 3" },
+		      { "randomaugment", "did you mean 'randaugment'?" },
+		      { "resized-crop:0.5:0.2",
+			"resized-crop:0.5:0.2:0.75:1.33333 has a smallest part above the largest" },
+		      { "resized-crop:0.5:1:2:1", "has a smallest ratio above the largest" },
+		      { "resized-crop:0", "least area of resized-crop must be a number from 0.001 to 1, not 0" },
+		      { "hue", "hue needs colour images; those of dataset 'glyphs' have 1 channel, not 3" },
+		      { "saturation:0.1", "saturation needs colour images" },
+		      { "rotate:-5", "degrees of rotate must be a number from 0 to 180, not -5" },
+		      { "posterize:0", "bits of posterize" },
+		      { "rotate:nan", "options.augment" },
 		      { "crop,,flip", "transform" },
 		      { "", "transform" },
 		      { "flip,none", "transform" } };
@@ -185,7 +348,11 @@ static void test_lists(void **state)
 	ls_dataset *set = glyphs(), *text = NULL;
 	assert_ok(ls_transforms_init(&t, "crop:3,flip,erase:0.1,brightness,contrast:0,vertical-flip", set, 1));
 	assert_int_equal(t.count, 6);
-	assert_true(t.amount[0] == 3 && t.amount[1] == 0.5 && t.amount[2] == 0.1 && t.amount[4] == 0);
+	assert_true(t.numbers[0][0] == 3 && t.numbers[1][0] == 0.5 && t.numbers[2][0] == 0.1 && t.numbers[4][0] == 0);
+	ls_transforms_release(&t);
+	assert_ok(ls_transforms_init(&t, "resized-crop:0.2,randaugment:3,jitter:0.1:0.2,elastic,distort:0.5", set, 1));
+	assert_true(t.numbers[0][0] == 0.2 && t.numbers[0][1] == 1 && t.numbers[0][3] == 4.0 / 3);
+	assert_true(t.numbers[1][0] == 3 && t.numbers[1][1] == 9 && t.numbers[2][1] == 0.2 && t.numbers[2][2] == 0.4);
 	ls_transforms_release(&t);
 	ls_transforms_release(&t);
 	assert_ok(ls_transforms_init(&t, NULL, set, 1));
@@ -234,8 +401,8 @@ static void test_draws_depend_on_sample_and_epoch(void **state)
 	ls_transforms t, other;
 	(void)state;
 	ls_dataset *set = glyphs();
-	assert_ok(ls_transforms_init(&t, "crop:3,flip,erase:0.5", set, 5));
-	assert_ok(ls_transforms_init(&other, "crop:3,flip,erase:0.5", set, 6));
+	assert_ok(ls_transforms_init(&t, "crop:3,flip,erase:0.5,randaugment,resized-crop,elastic", set, 5));
+	assert_ok(ls_transforms_init(&other, "crop:3,flip,erase:0.5,randaugment,resized-crop,elastic", set, 6));
 	read_epochs(set, NULL, 5, 1, plain);
 	read_epochs(set, &t, 5, 1, first);
 	read_epochs(set, &t, 20, 3, again);
@@ -256,4 +423,5 @@ static void test_draws_depend_on_sample_and_epoch(void **state)
 	free(plain);
 }
 
-TEST_MAIN(test_flips, test_crop, test_erase, test_colours, test_lists, test_draws_depend_on_sample_and_epoch)
+TEST_MAIN(test_flips, test_crop, test_resized_crop, test_erase, test_colours, test_chances, test_translate,
+	  test_randaugment, test_jitter, test_lists, test_draws_depend_on_sample_and_epoch)

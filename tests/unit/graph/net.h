@@ -31,6 +31,7 @@ typedef struct net {
 	int64_t count;                 /* samples of the micro-batch */
 	float *images;                 /* (count, C, H, W) */
 	int32_t *labels;               /* (count) */
+	float *targets;                /* (count, outputs) of random probabilities; NULL: labels */
 	uint64_t *samples;             /* (count) */
 	float *params, *grads;         /* (total), (reachable) */
 	float *buffers, *stats;        /* (buffers) each */
@@ -84,6 +85,21 @@ static inline void net_fill_data(net *t, const ls_tensor *in, int classes)
 	}
 }
 
+/* Float targets in place of labels: probabilities that add up to one per sample, some of them 0. */
+static inline void net_use_targets(net *t)
+{
+	int outputs = t->graph->values[t->graph->logits].channels;
+	t->targets = net_random((size_t)(t->count * outputs), 3, 1);
+	for (int64_t i = 0; i < t->count; i++) {
+		float *row = t->targets + i * outputs, sum = 0;
+		row[i % outputs] += 3;
+		for (int c = 0; c < outputs; c++)
+			sum += row[c] = row[c] > 0 ? row[c] : 0;
+		for (int c = 0; c < outputs; c++)
+			row[c] /= sum;
+	}
+}
+
 /* Takes the graph; its executor can run micro-batches of `count` samples and of `other` (0: no other). */
 static inline void net_init(net *t, ls_graph *graph, int64_t count, int64_t other, int threads, int inference)
 {
@@ -112,8 +128,8 @@ static inline void net_release(net *t)
 {
 	ls_exec_free(t->exec);
 	ls_team_free(t->team);
-	void *all[] = { t->images,  t->labels, t->samples, t->params, t->grads,
-			t->buffers, t->stats,  t->logical, t->scratch };
+	void *all[] = { t->images, t->labels,  t->targets, t->samples, t->params,
+			t->grads,  t->buffers, t->stats,   t->logical, t->scratch };
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
 	ls_graph_free(t->graph);
@@ -124,6 +140,8 @@ static inline ls_exec_microbatch net_microbatch(net *t, int64_t count)
 	return (ls_exec_microbatch){ .count = count,
 				     .images = t->images,
 				     .labels = t->labels,
+				     .targets = t->targets,
+				     .target_count = t->targets ? t->graph->values[t->graph->logits].channels : 0,
 				     .samples = t->samples,
 				     .grads = t->grads,
 				     .stats = t->stats,

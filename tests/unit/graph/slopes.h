@@ -129,8 +129,8 @@ static inline void slope_check_padding(slope_net *s)
 	free(clean);
 }
 
-/* Takes the graph; adds to counts. */
-static inline void slope_check_graph(ls_graph *g, const char *name, int64_t count, int counts[2])
+/* Takes the graph; adds to counts. With `targets` samples have float targets in place of labels. */
+static inline void slope_check_targets(ls_graph *g, const char *name, int64_t count, int targets, int counts[2])
 {
 	text_net text;
 	net image;
@@ -142,6 +142,8 @@ static inline void slope_check_graph(ls_graph *g, const char *name, int64_t coun
 	} else {
 		net_init(&image, g, count, 0, 1, 0);
 	}
+	if (targets)
+		net_use_targets(s.net);
 	for (int i = 0; i < g->node_count; i++)
 		s.has_kinks |= g->nodes[i].activation == LS_ACT_RELU || g->nodes[i].type == &ls_op_relu ||
 			       g->nodes[i].type == &ls_op_max_pool2d;
@@ -155,6 +157,11 @@ static inline void slope_check_graph(ls_graph *g, const char *name, int64_t coun
 		text_release(&text);
 	else
 		net_release(&image);
+}
+
+static inline void slope_check_graph(ls_graph *g, const char *name, int64_t count, int counts[2])
+{
+	slope_check_targets(g, name, count, 0, counts);
 }
 
 static inline void slope_report(const int counts[2])

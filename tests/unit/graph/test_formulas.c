@@ -111,4 +111,106 @@ static void test_formulas(void **state)
 			check_formula(&formulas[i], 1);
 }
 
-TEST_MAIN(test_formulas)
+/* Float targets against the formula, and what counts as right. */
+static void check_targets(const formula *f, int channels)
+{
+	net t;
+	double a[CHANNELS], loss = 0;
+	int64_t right = 0;
+
+	make_net(f, channels, &t);
+	net_use_targets(&t);
+	ls_exec_microbatch microbatch = net_microbatch(&t, N);
+	ls_exec_infer(t.exec, &microbatch, NULL);
+	for (int i = 0; i < N; i++) {
+		const float *wanted = t.targets + i * channels;
+		int best = 0, most = 0, all = 1;
+		for (int c = 0; c < channels; c++) {
+			a[c] = (double)t.images[i * channels + c];
+			best = a[c] > a[best] ? c : best;
+			most = wanted[c] > wanted[most] ? c : most;
+			all &= (a[c] > 0) == (wanted[c] > 0.5f);
+		}
+		for (int c = 0; c < channels; c++)
+			loss += f->term(a, channels, c, (double)wanted[c]);
+		right += f->type == &ls_op_binary_cross_entropy ? all
+			 : channels == 1                        ? fabs(a[0] - (double)wanted[0]) < 0.5
+								: best == most;
+	}
+	check_close(f, microbatch.loss, loss);
+	assert_int_equal(microbatch.correct, right);
+	net_release(&t);
+}
+
+static void test_targets(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++) {
+		if (!formulas[i].term)
+			continue;
+		check_targets(&formulas[i], CHANNELS);
+		if (formulas[i].type != &ls_op_cross_entropy)
+			check_targets(&formulas[i], 1);
+	}
+}
+
+/* Targets of 0 and 1 are what a label is, to the bit. */
+static void check_one_hot(const formula *f, int channels)
+{
+	net t;
+
+	make_net(f, channels, &t);
+	ls_exec_microbatch labels = net_microbatch(&t, N);
+	ls_exec_infer(t.exec, &labels, NULL);
+	net_use_targets(&t);
+	for (int i = 0; i < N * channels; i++)
+		t.targets[i] = channels == 1 ? (float)t.labels[i] : (float)(t.labels[i / channels] == i % channels);
+	ls_exec_microbatch targets = net_microbatch(&t, N);
+	ls_exec_infer(t.exec, &targets, NULL);
+	assert_true(labels.loss == targets.loss);
+	net_release(&t);
+}
+
+static void test_one_hot(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++)
+		if (formulas[i].term && formulas[i].type != &ls_op_cross_entropy)
+			for (int channels = 1; channels <= CHANNELS; channels += CHANNELS - 1)
+				check_one_hot(&formulas[i], channels);
+}
+
+/* PyTorch's cross_entropy with weight and label_smoothing, of probabilities and of labels: the loss by its formula. */
+static void check_weighted_and_smooth(int has_targets)
+{
+	static const float weights[4] = { 1, 2, 0.5f, 3 };
+	const ls_cross_entropy_options options = { .label_smoothing = 0.1f, .class_weights = weights };
+	const formula f = { &ls_op_cross_entropy, NULL, formula_cross_entropy, &options };
+	double a[4], loss = 0;
+	net t;
+
+	make_net(&f, 4, &t);
+	if (has_targets)
+		net_use_targets(&t);
+	ls_exec_microbatch microbatch = net_microbatch(&t, N);
+	ls_exec_infer(t.exec, &microbatch, NULL);
+	for (int i = 0; i < N; i++) {
+		for (int c = 0; c < 4; c++)
+			a[c] = (double)t.images[i * 4 + c];
+		for (int c = 0; c < 4; c++) {
+			double wanted = has_targets ? (double)t.targets[i * 4 + c] : t.labels[i] == c;
+			loss += (double)weights[c] * (0.9 * wanted + 0.1 / 4) * (log_sum_exp(a, 4) - a[c]);
+		}
+	}
+	check_close(&f, microbatch.loss, loss);
+	net_release(&t);
+}
+
+static void test_weighted_and_smooth(void **state)
+{
+	(void)state;
+	check_weighted_and_smooth(0);
+	check_weighted_and_smooth(1);
+}
+
+TEST_MAIN(test_formulas, test_targets, test_one_hot, test_weighted_and_smooth)

@@ -450,12 +450,12 @@ static int agree(double a, double b, double slope)
 }
 
 /* Slope of the loss; 0 is returned where it has a kink nearby: two step lengths, or the two sides, that disagree. */
-static int difference(net *t, const ls_param *p, size_t at, double *out)
+static int difference(net *t, const ls_param *p, size_t at, double width, double *out)
 {
 	double here = moved(t, p, at, 0), slope[2], side[2][2];
 
 	for (int wide = 0; wide < 2; wide++) {
-		double step = wide ? STEP : STEP / 2, up = moved(t, p, at, step), down = moved(t, p, at, -step);
+		double step = wide ? width : width / 2, up = moved(t, p, at, step), down = moved(t, p, at, -step);
 		slope[wide] = (up - down) / (2 * step);
 		side[wide][0] = (up - here) / step;
 		side[wide][1] = (here - down) / step;
@@ -476,7 +476,7 @@ static void check_param(net *t, const net_case *c, const ls_param *p, uint64_t s
 		ls_rng_words(ls_rng_make(NET_SEED, LS_RNG_TEST, 7), stream, draw, words);
 		size_t at = count <= DRAWS ? draw : ls_rng_below(words[0], (uint32_t)count);
 		double expected;
-		int smooth = difference(t, p, at, &expected);
+		int smooth = difference(t, p, at, STEP, &expected) || difference(t, p, at, STEP / 4, &expected);
 		counts[smooth]++;
 		if (!smooth)
 			continue;

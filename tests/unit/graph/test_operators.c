@@ -74,8 +74,10 @@ static void test_gradients(void **state)
 		for (int k = 0; k < LS_OP_CASES_MAX && type->cases[k].channels > 0; k++) {
 			char name[64];
 			snprintf(name, sizeof(name), "%s, case %d", type->name, k);
-			slope_check_graph(make_graph(type, &type->cases[k]), name, 6, counts);
-			slope_check_graph(make_graph(type, &type->cases[k]), name, 70, counts); /* two tiles */
+			int targets = type->cases[k].targets;
+			slope_check_targets(make_graph(type, &type->cases[k]), name, 6, targets, counts);
+			slope_check_targets(make_graph(type, &type->cases[k]), name, 70, targets,
+					    counts); /* two tiles */
 		}
 	}
 	slope_report(counts);
@@ -95,6 +97,8 @@ static float *gradients_of(const ls_op_type *type, const ls_op_case *c, int thre
 		text_init(&text, g, 9, 0, threads, 0);
 	else
 		net_init(&image, g, 9, 0, threads, 0);
+	if (c->targets)
+		net_use_targets(t);
 	*loss = is_text ? text_train(&text, 9) : net_train(&image, 9);
 	float *grads = t->grads;
 	t->grads = NULL;

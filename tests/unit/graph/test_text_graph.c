@@ -66,6 +66,13 @@ static ls_status few_positions(ls_graph *g)
 		(ls_embedding_options){ .words = "w", .positions = "p", .vocabulary = 30, .longest = 8, .width = 48 });
 }
 
+static ls_status embedding_with_unused(ls_graph *g)
+{
+	return embedding_options(
+		g, (ls_embedding_options){
+			   .words = "w", .positions = "p", .vocabulary = 5, .longest = 9, .width = 48, .unused = 1 });
+}
+
 static ls_status no_words(ls_graph *g)
 {
 	return embedding_options(
@@ -327,6 +334,7 @@ static const struct {
 	{ "pool of text", pool_of_text, "max_pool2d works on images" },
 	{ "average of text", average_of_text, "global_avg_pool works on images" },
 	{ "flatten of text", flatten_of_text, "flatten works on images" },
+	{ "embedding with `unused`", embedding_with_unused, "`unused` is 1; it must be 0" },
 	{ "linear of tokens", linear_of_tokens, "ls_embedding() first" },
 	{ "relu of tokens", relu_of_tokens, "ls_embedding() first" },
 	{ "dropout of tokens", dropout_of_tokens, "ls_embedding() first" },

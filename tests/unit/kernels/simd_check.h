@@ -82,9 +82,9 @@ static inline void check_same(const char *what, const float *got, const float *e
 				 (long long)i, (double)got[i], (double)expected[i]);
 }
 
-/* Every instruction set this process may use, weakest first: `simd` is its table. */
+/* Every instruction set of this processor, weakest first: `simd` is its table. */
 #define CHECK_EACH_ISA(simd)                                                                                           \
-	for (int isa_ = 0; isa_ <= (int)ls_isa_get(); isa_++)                                                          \
-		for (const ls_simd *simd = ls_simd_of(isa_); simd; simd = NULL)
+	for (int isa_ = 0; isa_ < LS_ISA_COUNT; isa_++)                                                                \
+		for (const ls_simd *simd = ls_isa_has(isa_) ? ls_simd_of(isa_) : NULL; simd; simd = NULL)
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Convolution on panels against the reference: gather, forward with its epilogue, backward-data, backward-weights.
+ * Convolution on panels against the reference: gather, forward with its epilogue, backward-data, backward-weights; directly,
+ * and by Winograd's algorithm.
  *
  * Operands are small integers, so that every sum is exact in whatever order it is taken and the comparison needs no
  * tolerance. Another pass with ordinary numbers compares the bits that teams of 1, 2 and 3 threads give.
@@ -8,12 +9,15 @@
 
 #include <stdio.h>
 
-#include "kernels/conv.h"
+#include "kernels/conv_bf16.h"
+#include "kernels/winograd.h"
 #include "support/reference.h"
 #include "unit/panels.h"
 #include "unit/test_main.h"
 
 enum { THREADS_MAX = 3, TAPS_MAX = 64 };
+
+static int in_bf16; /* the tests once more, with products in bf16 */
 
 /* in_c, out_c, map, kernel, stride, padding, samples */
 typedef struct shape {
@@ -71,6 +75,17 @@ static const shape table[] = {
 };
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
+/* What Winograd's algorithm can compute: even and odd maps, all paddings, narrow panels, padded channels, short and cut
+ * micro-batches. */
+static const shape winograd_table[] = {
+	{ 64, 64, 7, 7, 3, 3, 1, 1, 7 },   { 64, 64, 4, 4, 3, 3, 1, 1, 65 },  { 20, 20, 4, 4, 3, 3, 1, 1, 300 },
+	{ 70, 130, 2, 2, 3, 3, 1, 1, 65 }, { 16, 16, 7, 7, 3, 3, 1, 1, 1 },   { 130, 70, 3, 3, 3, 3, 1, 1, 33 },
+	{ 32, 64, 14, 14, 3, 3, 1, 1, 5 }, { 16, 40, 28, 9, 3, 3, 1, 1, 2 },  { 64, 16, 5, 8, 3, 3, 1, 0, 64 },
+	{ 20, 33, 4, 5, 3, 3, 1, 0, 31 },  { 33, 16, 2, 3, 3, 3, 1, 2, 17 },  { 16, 16, 6, 5, 3, 3, 1, 2, 128 },
+	{ 200, 140, 5, 6, 3, 3, 1, 1, 3 }, { 16, 16, 2, 17, 3, 3, 1, 1, 63 },
+};
+enum { WINOGRAD_ROWS = sizeof(winograd_table) / sizeof(winograd_table[0]) };
+
 /* One convolution with its operands, in both layouts. */
 typedef struct kit {
 	char name[160];
@@ -79,7 +94,8 @@ typedef struct kit {
 	ls_conv_geometry geometry;
 	int16_t slot[TAPS_MAX];
 	ls_param weight;
-	ls_param_table params;          /* of that one row */
+	ls_param_table params; /* of that one row */
+	ls_conv_algorithm algorithm;
 	ls_conv_plan plan[THREADS_MAX]; /* as teams of 1, 2, ... would make it */
 	panels_shape in, out;
 	float *x, *dy, *w, *bias;     /* dense */
@@ -153,9 +169,9 @@ static void fill_operands(kit *k, int whole)
 		k->pbias[c] = c < g->out_c ? k->bias[c] : 0;
 }
 
-static void kit_init(kit *k, const shape *s, int whole)
+static void kit_init(kit *k, const shape *s, ls_conv_algorithm algorithm, int whole)
 {
-	*k = (kit){ 0 };
+	*k = (kit){ .algorithm = algorithm };
 	k->window = (ls_reference_window){ .n = (int)s->n,
 					   .in_c = s->in_c,
 					   .out_c = s->out_c,
@@ -184,8 +200,9 @@ static void kit_init(kit *k, const shape *s, int whole)
 	lay_out(k);
 	fill_operands(k, whole);
 	for (int i = 0; i < THREADS_MAX; i++)
-		assert_int_equal(
-			ls_conv_plan_make(&k->plan[i], &k->arena, &k->geometry, s->n, &k->weight.layout, i + 1), LS_OK);
+		assert_int_equal(ls_conv_plan_make(&k->plan[i], &k->arena, &k->geometry, algorithm, s->n,
+						   &k->weight.layout, i + 1),
+				 LS_OK);
 }
 
 static void kit_release(kit *k)
@@ -204,7 +221,10 @@ static void made_init(made *m, const kit *k, int accumulate)
 
 	*m = (made){ 0 };
 	m->patches = check_floats(k->geometry.gathered ? k->out.h * k->out.w * k->out.n * row : 0);
-	m->turned = check_floats((int64_t)k->weight.count);
+	m->turned = check_floats(
+		in_bf16 ? (int64_t)ls_conv_bf16_scratch_floats(&k->geometry, k->out.n, &k->weight.layout, THREADS_MAX)
+		: k->plan[0].winograd ? (int64_t)ls_winograd_scratch_floats(&k->geometry, THREADS_MAX)
+				      : (int64_t)k->weight.count);
 	m->y = check_floats(panels_floats(&k->out));
 	m->dx = check_floats(k->geometry.gathered ? 0 : panels_floats(&k->in));
 	m->dw = check_floats((int64_t)k->weight.count);
@@ -233,6 +253,21 @@ typedef struct job {
 	int accumulate, epilogue;
 } job;
 
+static void work_in_bf16(const job *j, const float *x, const ls_conv_epilogue *epilogue, ls_member member)
+{
+	const kit *k = j->kit;
+	const made *m = j->made;
+	const ls_conv_plan *plan = &k->plan[member.size - 1];
+
+	ls_conv_bf16_forward(plan, x, k->pw, epilogue, m->y, m->turned, member);
+	ls_team_barrier(member);
+	if (!k->geometry.gathered) {
+		ls_conv_bf16_backward_data(plan, k->pdy, k->pw, j->accumulate, m->dx, m->turned, member);
+		ls_team_barrier(member);
+	}
+	ls_conv_bf16_backward_weights(plan, x, k->pdy, j->accumulate, m->dw, m->turned, member);
+}
+
 static void work(void *context, ls_member member)
 {
 	const job *j = context;
@@ -247,6 +282,18 @@ static void work(void *context, ls_member member)
 		ls_conv_gather(&k->geometry, k->out.n, k->px, m->patches, member);
 		ls_team_barrier(member);
 		x = m->patches;
+	}
+	if (in_bf16) {
+		work_in_bf16(j, x, j->epilogue ? &all : &nothing, member);
+		return;
+	}
+	if (plan->winograd) {
+		ls_winograd_forward(plan, x, k->pw, j->epilogue ? &all : &nothing, m->turned, m->y, member);
+		ls_team_barrier(member);
+		ls_winograd_backward_data(plan, k->pdy, k->pw, m->turned, j->accumulate, m->dx, member);
+		ls_team_barrier(member);
+		ls_winograd_backward_weights(plan, x, k->pdy, m->turned, j->accumulate, m->dw, member);
+		return;
 	}
 	ls_conv_forward(plan, x, k->pw, j->epilogue ? &all : &nothing, m->y, member);
 	ls_team_barrier(member);
@@ -375,10 +422,11 @@ static void check_results(const kit *k, made *m, const expected *e, int accumula
 	free(dx);
 }
 
-static void check_shape(const shape *s)
+static void check_shape(const shape *s, ls_conv_algorithm algorithm)
 {
 	kit k;
-	kit_init(&k, s, 1);
+	kit_init(&k, s, algorithm, 1);
+	assert_int_equal(k.plan[0].winograd != NULL, algorithm == LS_CONV_WINOGRAD);
 	expected e = answers(&k);
 	float *answer[] = { e.y, e.act, e.dx, e.dw };
 	int64_t sizes[] = { panels_dense(&k.out), panels_dense(&k.out), k.geometry.gathered ? 0 : panels_dense(&k.in),
@@ -397,11 +445,11 @@ static void check_shape(const shape *s)
 	kit_release(&k);
 }
 
-static void check_threads(const shape *s)
+static void check_threads(const shape *s, ls_conv_algorithm algorithm)
 {
 	kit k;
 	made one, more;
-	kit_init(&k, s, 0);
+	kit_init(&k, s, algorithm, 0);
 	run(&k, &one, 1, 0, 1);
 	for (int threads = 2; threads <= THREADS_MAX; threads++) {
 		int64_t moments = k.plan[0].forward.tiles * k.plan[0].forward.blocks * k.plan[0].forward.panel;
@@ -421,7 +469,15 @@ static void test_table(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ROWS; i++)
-		check_shape(&table[i]);
+		check_shape(&table[i], LS_CONV_DIRECT);
+}
+
+/* Filters of whole numbers have quarters when transformed: sums are still exact. */
+static void test_winograd(void **state)
+{
+	(void)state;
+	for (int i = 0; i < WINOGRAD_ROWS; i++)
+		check_shape(&winograd_table[i], LS_CONV_WINOGRAD);
 }
 
 /* Draw shapes from the values that make trouble. */
@@ -454,7 +510,7 @@ static void test_drawn(void **state)
 		shape s;
 		if (!drawn(&s, draw))
 			continue;
-		check_shape(&s);
+		check_shape(&s, LS_CONV_DIRECT);
 		checked++;
 	}
 }
@@ -463,7 +519,131 @@ static void test_threads(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ROWS; i++)
-		check_threads(&table[i]);
+		check_threads(&table[i], LS_CONV_DIRECT);
+	for (int i = 0; i < WINOGRAD_ROWS && !in_bf16; i++)
+		check_threads(&winograd_table[i], LS_CONV_WINOGRAD);
+}
+
+/* ---- the error of Winograd's algorithm, against exact convolution ---- */
+
+/* The largest error of `got` beside exact values, in units of the largest of them. */
+static double error_of(const float *got, const double *exact, int64_t count)
+{
+	double error = 0, largest = 0;
+	for (int64_t i = 0; i < count; i++) {
+		error = fmax(error, fabs((double)got[i] - exact[i]));
+		largest = fmax(largest, fabs(exact[i]));
+	}
+	return error / largest;
+}
+
+static const shape error_table[] = {
+	{ 64, 64, 14, 14, 3, 3, 1, 1, 4 },
+	{ 256, 64, 7, 7, 3, 3, 1, 1, 8 },
+	{ 512, 16, 6, 6, 3, 3, 1, 1, 4 },
+};
+
+/* y, dx and dw in double: what they would be without rounding, for the size of our errors. */
+static void exact_conv(const kit *k, double *y, double *dx, double *dw)
+{
+	const ls_reference_window *c = &k->window;
+
+	memset(y, 0, sizeof(*y) * (size_t)panels_dense(&k->out));
+	memset(dx, 0, sizeof(*dx) * (size_t)panels_dense(&k->in));
+	memset(dw, 0, sizeof(*dw) * ls_param_elements(&k->weight));
+	for (int64_t i = 0; i < c->n; i++)
+		for (int64_t o = 0; o < c->out_c; o++)
+			for (int64_t p = 0; p < (int64_t)c->out_h * c->out_w; p++)
+				for (int64_t t = 0; t < 9 * (int64_t)c->in_c; t++) {
+					int64_t in = t / 9, iy = p / c->out_w - c->padding + t % 9 / 3;
+					int64_t ix = p % c->out_w - c->padding + t % 3;
+					if (iy < 0 || iy >= c->in_h || ix < 0 || ix >= c->in_w)
+						continue;
+					int64_t from = ((i * c->in_c + in) * c->in_h + iy) * c->in_w + ix;
+					int64_t to = (i * c->out_c + o) * c->out_h * c->out_w + p;
+					int64_t weight = (o * c->in_c + in) * 9 + t % 9;
+					y[to] += (double)k->x[from] * k->w[weight];
+					dx[from] += (double)k->dy[to] * k->w[weight];
+					dw[weight] += (double)k->dy[to] * k->x[from];
+				}
+}
+
+/* Errors of y, dx, dw of a shape with ordinary numbers. */
+static void errors_of(const shape *s, ls_conv_algorithm algorithm, double error[3])
+{
+	kit k;
+	made m;
+	kit_init(&k, s, algorithm, 0);
+	int64_t in = panels_dense(&k.in), out = panels_dense(&k.out), weights = (int64_t)ls_param_elements(&k.weight);
+	double *exact = calloc((size_t)(in + out + weights), sizeof(*exact));
+	float *y = check_floats(out), *dx = check_floats(in), *dw = check_floats(weights);
+
+	assert_non_null(exact);
+	exact_conv(&k, exact, exact + out, exact + out + in);
+	run(&k, &m, 1, 0, 0);
+	panels_unpack(&k.out, m.y, y);
+	panels_unpack(&k.in, m.dx, dx);
+	ls_param_export(&k.weight, LS_STORE_REACHABLE, m.dw, dw);
+	error[0] = error_of(y, exact, out);
+	error[1] = error_of(dx, exact + out, in);
+	error[2] = error_of(dw, exact + out + in, weights);
+	made_release(&m);
+	kit_release(&k);
+	free(exact);
+	free(y);
+	free(dx);
+	free(dw);
+}
+
+/* No more than three times the error of direct convolution, and far below what training notices. */
+static void test_winograd_error(void **state)
+{
+	static const char *const what[] = { "output", "input gradient", "weight gradient" };
+	(void)state;
+	for (size_t i = 0; i < sizeof(error_table) / sizeof(error_table[0]); i++) {
+		double direct[3], winograd[3];
+		errors_of(&error_table[i], LS_CONV_DIRECT, direct);
+		errors_of(&error_table[i], LS_CONV_WINOGRAD, winograd);
+		for (int d = 0; d < 3; d++) {
+			print_message("%d channels, %s: %.2g of the largest, directly %.2g\n", error_table[i].in_c,
+				      what[d], winograd[d], direct[d]);
+			if (winograd[d] > 3 * direct[d] || winograd[d] > 2e-6)
+				fail_msg("%s of %d channels: error %g of the largest value, directly %g", what[d],
+					 error_table[i].in_c, winograd[d], direct[d]);
+		}
+	}
+}
+
+/* The choice is the shape's alone. */
+static void test_algorithm(void **state)
+{
+	ls_conv_geometry g = { .in_c = 64,
+			       .out_c = 64,
+			       .in_h = 14,
+			       .in_w = 14,
+			       .out_h = 14,
+			       .out_w = 14,
+			       .kernel_h = 3,
+			       .kernel_w = 3,
+			       .stride = 1,
+			       .padding = 1 };
+	ls_conv_geometry small = g, wide = g, gathered = g;
+	(void)state;
+
+	small.in_h = small.in_w = small.out_h = small.out_w = 2;
+	wide.kernel_w = 5;
+	gathered.gathered = 1;
+	assert_true(ls_conv_is_winograd(&g, LS_CONV_AUTO));
+	assert_true(ls_conv_is_winograd(&g, LS_CONV_WINOGRAD));
+	assert_false(ls_conv_is_winograd(&g, LS_CONV_DIRECT));
+	assert_false(ls_conv_is_winograd(&small, LS_CONV_AUTO));
+	assert_true(ls_conv_is_winograd(&small, LS_CONV_WINOGRAD));
+	assert_false(ls_conv_is_winograd(&wide, LS_CONV_WINOGRAD));
+	assert_false(ls_conv_is_winograd(&gathered, LS_CONV_WINOGRAD));
+	small.in_h = small.in_w = small.out_h = small.out_w = 1; /* only its middle tap meets the map */
+	assert_false(ls_conv_is_winograd(&small, LS_CONV_WINOGRAD));
+	g.stride = 2;
+	assert_false(ls_conv_is_winograd(&g, LS_CONV_WINOGRAD));
 }
 
 /* A row of patches: depth index = tap * channels + channel, zeros outside the image. */
@@ -475,7 +655,7 @@ static void test_gather(void **state)
 		made m;
 		if (table[row].in_c >= 16)
 			continue;
-		kit_init(&k, &table[row], 0);
+		kit_init(&k, &table[row], LS_CONV_DIRECT, 0);
 		run(&k, &m, 2, 0, 0);
 		const ls_conv_geometry *g = &k.geometry;
 		int64_t floats = ls_conv_patch_floats(g), depth = (int64_t)g->in_c * g->kernel_h * g->kernel_w;
@@ -494,6 +674,137 @@ static void test_gather(void **state)
 		made_release(&m);
 		kit_release(&k);
 	}
+}
+
+/* Whole numbers, which bf16 holds: products are exact, so the answers are those of the reference. */
+static void test_bf16(void **state)
+{
+	in_bf16 = 1;
+	test_table(state);
+	test_drawn(state);
+	test_threads(state);
+	in_bf16 = 0;
+}
+
+/* One element of the formula in bf16: pairs of channels per tap, the second one first, in order. */
+static float rounded(float x)
+{
+	uint32_t bits;
+	memcpy(&bits, &x, sizeof(bits));
+	bits = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+	memcpy(&x, &bits, sizeof(x));
+	return x;
+}
+
+static float add_product(float a, float b, float sum)
+{
+	return fmaf(rounded(a), rounded(b), sum);
+}
+
+static float output_in_bf16(const kit *k, int64_t i, int o, int py, int px)
+{
+	const ls_conv_geometry *g = &k->geometry;
+	float sum = 0;
+	for (int tap = 0; tap < g->kernel_h * g->kernel_w; tap++) {
+		int y = py * g->stride - g->padding + tap / g->kernel_w,
+		    x = px * g->stride - g->padding + tap % g->kernel_w;
+		if (y < 0 || y >= g->in_h || x < 0 || x >= g->in_w)
+			continue;
+		for (int c = 0; c < g->in_c; c += 2)
+			for (int second = 1; second >= 0; second--)
+				if (c + second < g->in_c)
+					sum = add_product(
+						k->x[((i * g->in_c + c + second) * g->in_h + y) * g->in_w + x],
+						k->w[(o * g->in_c + c + second) * g->kernel_h * g->kernel_w + tap],
+						sum);
+	}
+	return sum;
+}
+
+static float input_in_bf16(const kit *k, int64_t i, int c, int y, int x)
+{
+	const ls_conv_geometry *g = &k->geometry;
+	float sum = 0;
+	for (int tap = 0; tap < g->kernel_h * g->kernel_w; tap++) {
+		int py = y + g->padding - tap / g->kernel_w, px = x + g->padding - tap % g->kernel_w;
+		if (py < 0 || py % g->stride || py / g->stride >= g->out_h || px < 0 || px % g->stride ||
+		    px / g->stride >= g->out_w)
+			continue;
+		int p = py / g->stride * g->out_w + px / g->stride;
+		for (int o = 0; o < g->out_c; o += 2)
+			for (int of = o + 1; of >= o; of--)
+				if (of < g->out_c)
+					sum = add_product(k->dy[(i * g->out_c + of) * g->out_h * g->out_w + p],
+							  k->w[(of * g->in_c + c) * g->kernel_h * g->kernel_w + tap],
+							  sum);
+	}
+	return sum;
+}
+
+static float weight_in_bf16(const kit *k, int o, int c, int tap)
+{
+	const ls_conv_geometry *g = &k->geometry;
+	float sum = 0;
+	for (int p = 0; p < g->out_h * g->out_w; p++) {
+		int y = p / g->out_w * g->stride - g->padding + tap / g->kernel_w,
+		    x = p % g->out_w * g->stride - g->padding + tap % g->kernel_w;
+		if (y < 0 || y >= g->in_h || x < 0 || x >= g->in_w)
+			continue;
+		for (int64_t i = 0; i < k->out.n; i += 2)
+			for (int64_t j = i + 1; j >= i; j--)
+				if (j < k->out.n)
+					sum = add_product(k->x[((j * g->in_c + c) * g->in_h + y) * g->in_w + x],
+							  k->dy[(j * g->out_c + o) * g->out_h * g->out_w + p], sum);
+	}
+	return sum;
+}
+
+static void check_bits(const kit *k, const made *m)
+{
+	const int taps = k->geometry.kernel_h * k->geometry.kernel_w, in = k->in.h * k->in.w, out = k->out.h * k->out.w;
+	const int64_t outputs = panels_dense(&k->out), inputs = panels_dense(&k->in);
+	const int64_t weights = (int64_t)ls_param_elements(&k->weight);
+	float *want = check_floats(outputs), *got = check_floats(outputs);
+	float *dx = check_floats(inputs), *got_dx = check_floats(inputs);
+	float *dw = check_floats(weights), *got_dw = check_floats(weights);
+
+	for (int64_t e = 0; e < outputs; e++)
+		want[e] = output_in_bf16(k, e / out / k->out.c, (int)(e / out % k->out.c), (int)(e % out / k->out.w),
+					 (int)(e % out % k->out.w));
+	for (int64_t e = 0; e < inputs; e++)
+		dx[e] = input_in_bf16(k, e / in / k->in.c, (int)(e / in % k->in.c), (int)(e % in / k->in.w),
+				      (int)(e % in % k->in.w));
+	for (int64_t e = 0; e < weights; e++)
+		dw[e] = weight_in_bf16(k, (int)(e / taps / k->in.c), (int)(e / taps % k->in.c), (int)(e % taps));
+	panels_unpack(&k->out, m->y, got);
+	panels_unpack(&k->in, m->dx, got_dx);
+	ls_param_export(&k->weight, LS_STORE_REACHABLE, m->dw, got_dw);
+	check_same(k->name, got, want, outputs);
+	check_same(k->name, got_dx, dx, inputs);
+	check_same(k->name, got_dw, dw, weights);
+	float *all[] = { want, got, dx, got_dx, dw, got_dw };
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		free(all[i]);
+}
+
+/* The bits of ordinary numbers, element by element: what other processors and kernels must find as well. */
+static void test_bf16_bits(void **state)
+{
+	static const shape shapes[] = { { 70, 40, 5, 4, 3, 3, 1, 1, 7 },   { 64, 64, 7, 7, 3, 3, 2, 1, 4 },
+					{ 130, 20, 4, 4, 1, 1, 2, 0, 33 }, { 32, 16, 12, 3, 3, 3, 1, 1, 2 },
+					{ 16, 70, 20, 9, 1, 1, 1, 0, 3 },  { 20, 20, 9, 30, 3, 3, 1, 1, 1 } };
+	(void)state;
+	in_bf16 = 1;
+	for (size_t n = 0; n < sizeof(shapes) / sizeof(*shapes); n++) {
+		kit k;
+		made m;
+		kit_init(&k, &shapes[n], LS_CONV_DIRECT, 0);
+		run(&k, &m, 2, 0, 0);
+		check_bits(&k, &m);
+		made_release(&m);
+		kit_release(&k);
+	}
+	in_bf16 = 0;
 }
 
 /* Slots number reachable taps first, each side in tap order; what is reachable is what some output position sees. */
@@ -534,4 +845,5 @@ static void test_macs(void **state)
 	assert_true(ls_conv_macs(&g, 1) == 5 * 7 * 36);
 }
 
-TEST_MAIN(test_slots, test_macs, test_gather, test_table, test_drawn, test_threads)
+TEST_MAIN(test_slots, test_macs, test_algorithm, test_gather, test_table, test_winograd, test_drawn, test_threads,
+	  test_winograd_error, test_bf16, test_bf16_bits)

@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "base/team.h"
-#include "kernels/linear.h"
+#include "kernels/linear_bf16.h"
 #include "kernels/simd.h"
 #include "params/panel.h"
 #include "unit/test_main.h"
@@ -24,6 +24,8 @@ typedef struct layer {
 	float *x, *w, *dy, *bias;              /* as the kernels want them */
 	float *y, *before, *dx, *dw, *scratch; /* results */
 } layer;
+
+static int in_bf16; /* the tests once more, with products in bf16 */
 
 static float *take(size_t floats, uint64_t stream)
 {
@@ -68,6 +70,17 @@ static void clear_padding(layer *l)
 		l->bias[o] = 0;
 }
 
+/* Operands that bf16 holds exactly, so that only sums round. */
+static void round_all(float *x, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t bits;
+		memcpy(&bits, &x[i], sizeof(bits));
+		bits &= 0xffff0000u;
+		memcpy(&x[i], &bits, sizeof(bits));
+	}
+}
+
 static layer make(int in, int out, int tied, int64_t rows)
 {
 	layer l = { .in = in, .out = out, .tied = tied, .rows = rows };
@@ -86,8 +99,16 @@ static layer make(int in, int out, int tied, int64_t rows)
 	l.before = take(ys, 6);
 	l.dx = take(xs, 7);
 	l.dw = take(ws, 8);
-	l.scratch = take(ls_linear_scratch_floats(l.in_panel, l.out_panel, 4), 9);
+	l.scratch = take(
+		in_bf16 ? ls_linear_bf16_scratch_floats(l.in_blocks, l.in_panel, l.out_blocks, l.out_panel, rows, 4)
+			: ls_linear_scratch_floats(l.in_panel, l.out_panel, 4),
+		9);
 	clear_padding(&l);
+	if (in_bf16) {
+		round_all(l.x, xs);
+		round_all(l.w, ws);
+		round_all(l.dy, ys);
+	}
 	return l;
 }
 
@@ -108,6 +129,15 @@ static void work(void *context, ls_member member)
 {
 	job *j = context;
 	layer *l = j->l;
+	if (in_bf16) {
+		ls_linear_bf16_forward(&l->plan, l->rows, l->x, l->w, &j->epilogue, l->y, l->scratch, member);
+		ls_team_barrier(member);
+		ls_linear_bf16_backward_data(&l->plan, l->rows, l->dy, l->w, j->accumulate, l->dx, l->scratch, member);
+		ls_team_barrier(member);
+		ls_linear_bf16_backward_weights(&l->plan, l->rows, l->x, l->dy, j->accumulate, l->dw, l->scratch,
+						member);
+		return;
+	}
 	ls_linear_forward(&l->plan, l->rows, l->x, l->w, &j->epilogue, l->y, l->scratch, member);
 	ls_team_barrier(member);
 	ls_linear_backward_data(&l->plan, l->rows, l->dy, l->w, j->accumulate, l->dx, l->scratch, member);
@@ -266,5 +296,39 @@ static void no_rows_at_all(void **state)
 	}
 }
 
+static void all_of_it_in_bf16(void **state)
+{
+	in_bf16 = 1;
+	all_shapes(state);
+	rows_do_not_know_each_other(state);
+	threads_do_not_matter(state);
+	epilogues_do_what_layers_would(state);
+	no_rows_at_all(state);
+	in_bf16 = 0;
+}
+
+/* Operands are rounded, to nearest: the product of the rounded ones has the same bits. */
+static void operands_are_rounded(void **state)
+{
+	(void)state;
+	in_bf16 = 1;
+	layer rough = make(128, 130, 0, 33), exact = make(128, 130, 0, 33);
+	for (int64_t i = 0; i < 2 * 64 * 33; i++) {
+		uint32_t bits, tie = i % 2 ? 0x18000u : 0x08000u; /* ties go to the even neighbour */
+		memcpy(&bits, &exact.x[i], sizeof(bits));
+		const uint32_t below = bits & 0xfffe0000u, up = below + (i % 2 ? 0x20000u : 0);
+		const uint32_t between = below + tie;
+		memcpy(&rough.x[i], &between, sizeof(between));
+		memcpy(&exact.x[i], &up, sizeof(up));
+	}
+	run(&rough, (ls_linear_epilogue){ .bias = rough.bias }, 0, 1);
+	run(&exact, (ls_linear_epilogue){ .bias = exact.bias }, 0, 1);
+	assert_memory_equal(rough.y, exact.y, sizeof(float) * (size_t)(rough.out_blocks * rough.out_panel * 33));
+	assert_memory_equal(rough.dw, exact.dw, sizeof(float) * 130 * 128);
+	in_bf16 = 0;
+	release(&rough);
+	release(&exact);
+}
+
 TEST_MAIN(all_shapes, rows_do_not_know_each_other, threads_do_not_matter, epilogues_do_what_layers_would,
-	  no_rows_at_all)
+	  no_rows_at_all, all_of_it_in_bf16, operands_are_rounded)

@@ -138,4 +138,32 @@ static void test_in_place(void **state)
 	}
 }
 
-TEST_MAIN(test_gelu, test_tanh, test_gradients, test_ends, test_in_place)
+/* Every instruction set computes the same polynomials with the same roundings. */
+static void test_sets_agree(void **state)
+{
+	enum { N = 4096 };
+	float *x = check_random(N, 5), *dy = check_random(N, 6);
+	float *expected = check_floats(N), *got = check_floats(N);
+	(void)state;
+	for (int i = 0; i < N; i++)
+		x[i] *= (float)(i % 16);
+	for (int form = 0; form < 5; form++) {
+		CHECK_EACH_ISA(simd)
+		{
+			float *y = isa_ == LS_ISA_GENERIC ? expected : got;
+			if (form < 2)
+				simd->gelu(x, N, form, y);
+			else if (form < 4)
+				simd->gelu_backward(dy, x, N, form - 2, y);
+			else
+				simd->tanh(x, N, y);
+			check_same(ls_isa_name((ls_isa)isa_), y, expected, N);
+		}
+	}
+	free(x);
+	free(dy);
+	free(expected);
+	free(got);
+}
+
+TEST_MAIN(test_gelu, test_tanh, test_gradients, test_ends, test_in_place, test_sets_agree)

@@ -29,6 +29,8 @@ static inline ls_dataset *open_set(const char *name)
 	return set;
 }
 
+static double label_smoothing; /* of models that are made and trained */
+
 static inline ls_model *make_model(const char *name, const ls_dataset *set)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
@@ -37,6 +39,7 @@ static inline ls_model *make_model(const char *name, const ls_dataset *set)
 
 	o.name = name;
 	o.classes = info->classes;
+	o.label_smoothing = label_smoothing;
 	if (info->tokens_max == 0) {
 		o.channels = info->channels;
 		o.height = info->height;
@@ -99,6 +102,8 @@ static inline uint64_t train(const char *model, const ls_dataset *set, const ls_
 	o.warmup = t->warmup;
 	o.clip_norm = t->clip_norm;
 	o.freeze = t->freeze;
+	o.augment = t->augment ? t->augment : "none";
+	o.label_smoothing = label_smoothing;
 	o.seed = t->seed;
 	o.devices = 1;
 	o.threads = 2;

@@ -83,6 +83,40 @@ static void test_an_epoch_of_a_dataset(void **state)
 	ls_dataset_free(set);
 }
 
+/* With random changes of images and smoothed labels, as the command trains with them. */
+static void test_augment_and_label_smoothing(void **state)
+{
+	ls_dataset *set = open_set("glyphs"), *text = open_set("babble");
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	char list[] = "crop:3,rotate:20,erase,randaugment";
+	(void)state;
+	uint64_t plain = train("cnn", set, &o), changed;
+	o.augment = list;
+	changed = train("cnn", set, &o);
+	label_smoothing = 0.2;
+	uint64_t expected = train("cnn", set, &o);
+	ls_model *model = make_model("cnn", set);
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	memset(list, 'x', sizeof(list) - 1); /* it is the program's */
+	assert_ok(ls_trainer_run(trainer, set, 3, NULL));
+	assert_ok(ls_trainer_run(trainer, set, 0, NULL));
+	assert_ok(ls_trainer_run(trainer, set, 0, NULL));
+	assert_int_equal(fingerprint(model), expected);
+	assert_true(expected != changed && changed != plain);
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	label_smoothing = 0;
+	model = make_model("transformer", text);
+	o.augment = "flip";
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_fails(ls_trainer_run(trainer, text, 1, NULL), LS_EINVALID, "options.augment is for images");
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(text);
+	ls_dataset_free(set);
+}
+
 /* Of plain gradient descent the update is the gradient. */
 static void test_the_gradient_is_the_update(void **state)
 {
@@ -289,5 +323,5 @@ static void test_a_step_never_allocates(void **state)
 }
 
 TEST_MAIN(test_steps_have_the_bits_of_train, test_a_single_micro_batch, test_an_epoch_of_a_dataset,
-	  test_the_gradient_is_the_update, test_gradients_add_up, test_frozen_parameters_stay, test_evaluation,
-	  test_a_step_never_allocates)
+	  test_augment_and_label_smoothing, test_the_gradient_is_the_update, test_gradients_add_up,
+	  test_frozen_parameters_stay, test_evaluation, test_a_step_never_allocates)

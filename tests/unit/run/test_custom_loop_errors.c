@@ -25,6 +25,9 @@ static void test_options_are_checked(void **state)
 	o.lr = -1;
 	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.lr");
 	o = options_of("adam");
+	o.augment = "flop";
+	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "did you mean 'flip'?");
+	o = options_of("adam");
 	o.micro_batch = 7;
 	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.micro_batch");
 	o = options_of("adam");

@@ -29,6 +29,8 @@ typedef struct context {
 
 static const context images = { IMAGES, 0, 1, 1, 1, 0 };
 static const context folder = { "data=pets", 0, 1, 1, 1, 0 };
+static const context table = { "data=houses.csv model=mlp", 0, 1, 1, 1, 0 };
+static const context reviews = { "data=reviews.csv model=transformer", 1, 1, 1, 1, 0 };
 static const context alone = { IMAGES, 0, 1, 0, 1, 0 };
 static const context own = { "", 0, 0, 0, 1, 1 };
 static const context text = { READ_TEXT, 1, 1, 1, 1, 0 };
@@ -42,9 +44,11 @@ static const context plain_sgd = { IMAGES " optimizer=sgd momentum=0", 0, 1, 1, 
 static const context constant = { IMAGES " schedule=constant", 0, 1, 1, 1, 0 };
 static const context cuts = { IMAGES " schedule=step lr-step-every=5", 0, 1, 1, 1, 0 };
 static const context hosts = { IMAGES " hosts=a:1,b:2", 0, 1, 1, 2, 0 };
+static const context elastic = { IMAGES " hosts=a:1,b:2 run=r elastic", 0, 1, 1, 2, 0 };
 static const context some_hosts = { IMAGES " hosts=a:1,b", 0, 1, 1, 2, 0 };
 static const context kept = { IMAGES " run=r", 0, 1, 1, 1, 0 };
 static const context traced = { IMAGES " run=r trace", 0, 1, 1, 1, 0 };
+static const context stops_early = { IMAGES " early-stop=3", 0, 1, 1, 1, 0 };
 static const context silent = { IMAGES " quiet", 0, 1, 1, 1, 0 };
 
 static const struct {
@@ -63,8 +67,19 @@ static const struct {
 	  "options.image_size has no effect with options.data glyphs: it is not a folder of image files" },
 	{ "cache", &images, &folder,
 	  "options.cache has no effect with options.data glyphs: it is not a folder of image files" },
+	{ "target", &images, &table, "options.target has no effect with options.data glyphs: it is not a CSV" },
+	{ "task", &images, &table, "options.task has no effect with options.data glyphs: it is not a CSV" },
+	{ "text-column", &images, &reviews,
+	  "options.text_column has no effect with options.data glyphs: it is not a CSV" },
+	{ "text-column", &table, &reviews,
+	  "options.text_column has no effect with options.model mlp: it does not take" },
+	{ "skip-bad", &images, &folder, "options.skip_bad has no effect with options.data glyphs" },
 	{ "augment", NULL, &images, NULL },
+	{ "precision", NULL, &images, NULL },
+	{ "conv", NULL, &images, NULL },
 	{ "label-smoothing", &own, &images, "options.label_smoothing has no effect: the program brings a graph" },
+	{ "class-weights", &own, &images, "options.class_weights has no effect: the program brings a graph" },
+	{ "loss", &own, &images, "options.loss has no effect: the program brings a graph" },
 	{ "dropout", &own, &images, "options.dropout has no effect: the program brings a graph" },
 	{ "vocab", &images, &text, "options.vocab has no effect with options.data glyphs: it is not text" },
 	{ "vocab", &babble, &text,
@@ -82,6 +97,9 @@ static const struct {
 	{ "epochs", &by_steps, &images, "options.epochs has no effect with options.steps 3" },
 	{ "steps", NULL, &images, NULL },
 	{ "to-accuracy", NULL, &images, NULL },
+	{ "early-stop", NULL, &images, NULL },
+	{ "early-stop-delta", &images, &stops_early,
+	  "options.early_stop_delta has no effect: there is no options.early_stop" },
 	{ "batch", NULL, &images, NULL },
 	{ "micro-batch", NULL, &images, NULL },
 	{ "batch-per-device", NULL, &images, NULL },
@@ -102,12 +120,19 @@ static const struct {
 	{ "lr-step-every", &images, &cuts, "options.lr_step_every has no effect with options.schedule wsd" },
 	{ "lr-step-factor", &images, &cuts, "options.lr_step_factor has no effect with options.schedule wsd" },
 	{ "lr-scale-workers", NULL, &images, NULL },
+	{ "ema", NULL, &images, NULL },
 	{ "seed", NULL, &images, NULL },
 	{ "devices", &hosts, &some_hosts,
 	  "options.devices has no effect with options.hosts a:1,b:2: each host has its number" },
 	{ "threads", NULL, &images, NULL },
 	{ "pin", NULL, &images, NULL },
 	{ "hosts", NULL, &images, NULL },
+	{ "elastic", NULL, &images, NULL },
+	{ "min-nodes", &hosts, &elastic, "options.min_nodes has no effect: there is no options.elastic" },
+	{ "max-restarts", &hosts, &elastic, "options.max_restarts has no effect: there is no options.elastic" },
+	{ "discover", &hosts, &elastic, "options.discover has no effect: there is no options.elastic" },
+	{ "snapshot-every", &images, &kept,
+	  "options.snapshot_every has no effect: nothing is saved without options.run" },
 	{ "strategy", &images, &nodes, "options.strategy has no effect: there is only one node" },
 	{ "servers", &images, &nodes, "options.servers has no effect: there is only one node" },
 	{ "staleness", &images, &nodes, "options.staleness has no effect: there is only one node" },
@@ -124,6 +149,9 @@ static const struct {
 	{ "log-every", &silent, &images,
 	  "options.log_every has no effect: with options.quiet and without options.run" },
 	{ "eval-every", &own, &images, "options.eval_every has no effect: the program brings no test set" },
+	{ "eval-steps", &untested, &images, "options.eval_steps has no effect: there is no test set" },
+	{ "keep-best", &images, &kept, "options.keep_best has no effect: nothing is saved without options.run" },
+	{ "keep-best", &images, &stops_early, "options.keep_best has no effect: nothing is saved without options.run" },
 	{ "trace", NULL, &images, NULL },
 	{ "trace-steps", &kept, &traced, "options.trace_steps has no effect: there is no options.trace" },
 	{ "plan-memory", NULL, &images, NULL },

@@ -1,13 +1,16 @@
 /*
  * Samples for a model: images from files and from numbers give the same bits as the dataset; options of normalisation and
- * names are checked. Whole files are predicted in tests/cli/t0430-predict.sh.
+ * names are checked; names of classes are saved with a model. Whole files are predicted in tests/cli/t0430-predict.sh.
  */
 #include <lockstep/model.h>
 #include <lockstep/predict.h>
 #include <lockstep/train.h>
+#include <lockstep/trainer.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
+#include "data/dataset.h"
 #include "support/png_writer.h"
 #include "unit/assert_status.h"
 #include "unit/temp_dir.h"
@@ -119,6 +122,65 @@ static void test_names_of_classes(void **state)
 	assert_fails(ls_model_load(&model, &options), LS_ENOTFOUND, "/nowhere/labels");
 }
 
+/* They go where the model goes. */
+static void test_names_are_saved(void **state)
+{
+	const char *names = "cat\n\nc\nd\ne\nf\ng\nh\ni\n\"\xc3\xa9\"\n", *directory = *state;
+	char labels[TEMP_DIR_NAME + 16], saved[TEMP_DIR_NAME + 32], onnx[TEMP_DIR_NAME + 16];
+	ls_model_load_options options = LS_MODEL_LOAD_OPTIONS_INIT;
+	ls_file_map map;
+
+	snprintf(labels, sizeof(labels), "%s/labels", directory);
+	snprintf(saved, sizeof(saved), "%s/saved.safetensors", directory);
+	snprintf(onnx, sizeof(onnx), "%s/x.onnx", directory);
+	assert_ok(ls_file_put(labels, names, strlen(names)));
+	options.source = train_once(*state);
+	options.labels = labels;
+	ls_model *model = load(&options);
+	assert_ok(ls_model_save(model, saved));
+	assert_ok(ls_model_export_onnx(model, onnx));
+	ls_model_free(model);
+	options.source = saved;
+	options.labels = NULL;
+	model = load(&options);
+	assert_string_equal(ls_model_class_name(model, 0), "cat");
+	assert_string_equal(ls_model_class_name(model, 1), "");
+	assert_string_equal(ls_model_class_name(model, 9), "\"\xc3\xa9\"");
+	ls_model_free(model);
+	assert_ok(ls_file_map_open(&map, onnx));
+	assert_non_null(memmem(map.data, map.bytes, names, strlen(names)));
+	assert_ok(ls_file_map_end(&map, LS_OK));
+}
+
+/* A model in memory takes the names of the data that it is trained on. */
+static void test_names_are_learned(void **state)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", NULL };
+	ls_dataset_options data = LS_DATASET_OPTIONS_INIT;
+	ls_trainer_options how = LS_TRAINER_OPTIONS_INIT;
+	ls_model_options what = LS_MODEL_OPTIONS_INIT;
+	ls_trainer *trainer = NULL;
+	ls_dataset *digits = NULL;
+	ls_model *model = NULL;
+
+	(void)state;
+	data.name = "glyphs";
+	data.samples = 32;
+	what.name = "mlp";
+	how.batch = 32;
+	assert_ok(ls_dataset_open(&digits, &data));
+	digits->class_names = names;
+	assert_ok(ls_model_new_named(&model, &what, 1));
+	assert_ok(ls_trainer_new(&trainer, model, &how));
+	assert_null(ls_model_class_name(model, 1));
+	assert_ok(ls_trainer_run(trainer, digits, 1, NULL));
+	assert_string_equal(ls_model_class_name(model, 1), "b");
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	digits->class_names = NULL;
+	ls_dataset_free(digits);
+}
+
 static void test_no_model(void **state)
 {
 	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
@@ -135,4 +197,4 @@ static void test_no_model(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_images_and_numbers_agree, test_normalisation_of_options,
-	       test_names_of_classes, test_no_model)
+	       test_names_of_classes, test_names_are_saved, test_names_are_learned, test_no_model)

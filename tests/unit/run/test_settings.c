@@ -75,6 +75,7 @@ static void test_rows_cover_the_struct(void **state)
 		{ offsetof(ls_train_options, hooks), sizeof(const ls_train_hooks *) },
 		{ offsetof(ls_train_options, stop), sizeof(ls_stop *) },
 		{ offsetof(ls_train_options, given), sizeof(((ls_train_options *)0)->given) },
+		{ offsetof(ls_train_options, unused), sizeof(int) },
 	};
 	unsigned char covered[sizeof(ls_train_options)] = { 0 }, fields[sizeof(ls_train_options)];
 	const ls_setting *row;
@@ -197,10 +198,14 @@ static void test_bad_values_are_named(void **state)
 static void test_zero_is_never_a_default_in_disguise(void **state)
 {
 	(void)state;
-	static const char *const means_zero[] = { "dropout",        "lr",        "momentum",    "beta1",
-						  "weight-decay",   "clip-norm", "warmup",      "lr-min",
-						  "lr-step-factor", "seed",      "audit-every", "eval-every",
-						  "label-smoothing" };
+	static const char *const means_zero[] = { "dropout",         "lr",
+						  "momentum",        "beta1",
+						  "weight-decay",    "clip-norm",
+						  "warmup",          "lr-min",
+						  "lr-step-factor",  "seed",
+						  "audit-every",     "eval-every",
+						  "label-smoothing", "early-stop-delta",
+						  "skip-bad",        "max-restarts" };
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options options = LS_TRAIN_OPTIONS_INIT;

@@ -42,14 +42,15 @@ static const char *other_value(const ls_setting *row)
 static int may_change(const char *name)
 {
 	static const char *const free_to_change[] = {
-		"data-dir",    "test-samples", "epochs",           "steps",       "threads",   "devices",
-		"run",         "resume",       "ckpt-every",       "keep",        "log-every", "eval-every",
+		"data-dir",    "test-samples", "epochs",           "steps",          "threads",   "devices",
+		"run",         "resume",       "ckpt-every",       "keep",           "log-every", "eval-every",
 		"plan-memory", "quiet",        "lr-scale-workers", "init", /* where weights come from on a resume is not
 									      the caller's to say */
-		"pin",         "hosts",        "strategy",         "servers",     "staleness", "wire",
-		"share",       "bucket-bytes", "timeout",          "audit-every", "trace",     "trace-steps",
+		"pin",         "hosts",        "strategy",         "servers",        "staleness", "wire",
+		"share",       "bucket-bytes", "timeout",          "audit-every",    "trace",     "trace-steps",
 		"to-accuracy", "vocab", /* its hash binds */
-		"cache",
+		"cache",       "elastic",      "min-nodes",        "max-restarts",   "discover",  "eval-steps",
+		"keep-best",   "early-stop",   "early-stop-delta", "snapshot-every",
 	};
 	for (size_t i = 0; i < sizeof(free_to_change) / sizeof(free_to_change[0]); i++)
 		if (!strcmp(free_to_change[i], name))

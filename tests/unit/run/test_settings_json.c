@@ -95,6 +95,20 @@ static void test_stored_text_is_not_trusted(void **state)
 			 LS_EFORMAT);
 }
 
+/* A run of a version without the option computed its convolutions directly. */
+static void test_old_runs_are_direct(void **state)
+{
+	ls_settings_stored stored;
+	(void)state;
+	assert_int_equal(ls_settings_from_json(&stored, "{\"version\": 2, \"batch\": 64}", "x"), LS_OK);
+	assert_string_equal(stored.options.conv, "direct");
+	ls_settings_stored_release(&stored);
+	assert_int_equal(ls_settings_from_json(&stored, "{\"version\": 2, \"batch\": 64, \"conv\": \"auto\"}", "x"),
+			 LS_OK);
+	assert_string_equal(stored.options.conv, "auto");
+	ls_settings_stored_release(&stored);
+}
+
 /* What the first edition stored means the same bits: batch was per device, global-batch and leaf stood beside it. */
 static void test_the_first_edition_is_read(void **state)
 {
@@ -121,6 +135,7 @@ static void test_the_first_edition_is_read(void **state)
 	}
 	ls_train_options now = LS_TRAIN_OPTIONS_INIT;
 	now.micro_batch = 64;
+	now.conv = "direct";
 	const char *text = "{\"batch\": 64, \"global-batch\": 128, \"leaf\": 64, \"schedule\": \"settle\"}";
 	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, text, "x"), LS_OK);
 	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"version\": 3}", "x"),
@@ -129,4 +144,4 @@ static void test_the_first_edition_is_read(void **state)
 }
 
 TEST_MAIN(test_json_has_every_row_exactly, test_json_refuses_what_it_cannot_hold, test_stored_settings_are_settings,
-	  test_stored_text_is_not_trusted, test_the_first_edition_is_read)
+	  test_stored_text_is_not_trusted, test_the_first_edition_is_read, test_old_runs_are_direct)

@@ -40,14 +40,14 @@ static void test_values_are_sound(void **state)
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		char text[64];
 		ls_setting_format(row, &defaults, text, sizeof(text));
-		if (count_values(row) > 0 && !has_value(row, text))
+		if (count_values(row) > 0 && *text && !has_value(row, text)) /* some have no default */
 			fail_msg("the default of %s, %s, is not among its values", row->name, text);
 		families += count_values(row) > 0;
 		for (size_t k = 0; ls_setting_value_at(row, k, &value); k++)
 			if (!value.summary || !*value.summary || strlen(value.name) > 19)
 				fail_msg("%s %s cannot be shown in help", row->name, value.name);
 	}
-	assert_int_equal(families, 10);
+	assert_int_equal(families, 16);
 	assert_int_equal(count_values(ls_train_setting_of("lr")), 0);
 	assert_int_equal(count_values(ls_train_setting_of("run")), 0);
 }

@@ -1,6 +1,7 @@
 /*
  * The batcher: jobs of any size, from several threads, each get the probabilities of their own samples, whatever the size
- * of batches; batches are filled; a full queue refuses; an end completes what was submitted.
+ * of batches; a lone job waits for nobody, and what arrives meanwhile is the next batch; batches are filled where that is
+ * asked for; a full queue refuses; an end completes what was submitted.
  */
 #include <lockstep/models.h>
 #include <pthread.h>
@@ -169,6 +170,57 @@ static void test_a_sample_waits_no_longer_than_asked(void **state)
 	ls_batcher_free(batcher);
 }
 
+/* Sizes of batches; the first one is not predicted before `go`. */
+typedef struct gate {
+	int64_t sizes[16];
+	atomic_int batches, go;
+} gate;
+
+static void note_batch(void *context, int64_t samples)
+{
+	gate *g = context;
+	int number = atomic_load(&g->batches);
+	g->sizes[number] = samples;
+	atomic_store(&g->batches, number + 1);
+	while (!atomic_load(&g->go))
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+static void await_batch(gate *g)
+{
+	double end = ls_clock_seconds() + 60;
+	while (atomic_load(&g->batches) == 0 && ls_clock_seconds() < end)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	assert_int_equal(atomic_load(&g->batches), 1);
+}
+
+static void test_what_arrives_meanwhile_is_the_next_batch(void **state)
+{
+	ls_batcher *batcher = NULL;
+	gate g = { .go = 0 };
+	const ls_batcher_options options = {
+		.model = model, .max_batch = 20, .queue_max = 1000, .on_batch = note_batch, .context = &g
+	};
+	job jobs[7];
+	(void)state;
+	assert_ok(ls_batcher_new(&batcher, &options));
+	for (int i = 0; i < 7; i++)
+		fill_job(&jobs[i], i); /* i + 1 samples */
+	assert_true(ls_batcher_submit(batcher, &jobs[0].job));
+	await_batch(&g); /* it waits neither for 20 samples nor for a while */
+	for (int i = 1; i < 7; i++)
+		assert_true(ls_batcher_submit(batcher, &jobs[i].job));
+	assert_int_equal(ls_batcher_waiting(batcher), 27);
+	atomic_store(&g.go, 1);
+	ls_batcher_free(batcher);
+	for (int i = 0; i < 7; i++)
+		check_job(&jobs[i]);
+	assert_int_equal(atomic_load(&g.batches), 3);
+	assert_int_equal(g.sizes[0], 1);
+	assert_int_equal(g.sizes[1], 20);
+	assert_int_equal(g.sizes[2], 7);
+}
+
 static void test_a_full_queue_refuses(void **state)
 {
 	ls_batcher *batcher = NULL;
@@ -193,4 +245,4 @@ static void test_a_full_queue_refuses(void **state)
 }
 
 TEST_MAIN_GROUP(make, unmake, test_answers_do_not_depend_on_batches, test_a_sample_waits_no_longer_than_asked,
-		test_a_full_queue_refuses)
+		test_what_arrives_meanwhile_is_the_next_batch, test_a_full_queue_refuses)

@@ -1,0 +1,33 @@
+/*
+ * launch_watch.h - inside of launch.h: what the supervisor of an elastic run asks of a launch, and what it learns.
+ */
+#ifndef LS_CLUSTER_LAUNCH_WATCH_H
+#define LS_CLUSTER_LAUNCH_WATCH_H
+
+#include <lockstep/launch.h>
+
+typedef enum ls_launch_outcome {
+	LS_OUTCOME_ENDED,     /* all nodes ended well, or one failed by itself: another start would come to the same */
+	LS_OUTCOME_STOPPED,   /* on the user's request */
+	LS_OUTCOME_REGROUP,   /* on the supervisor's, with a checkpoint */
+	LS_OUTCOME_LOST,      /* a node died, is silent or cut off */
+	LS_OUTCOME_UNSTARTED, /* nodes did not come up everywhere */
+} ls_launch_outcome;
+
+typedef struct ls_launch_watch {
+	int (*regroups)(void *context); /* asked some 20 times per second: are nodes to stop, and be started anew? */
+	void *context;
+
+	ls_launch_outcome outcome;
+	int is_up;      /* all nodes were */
+	int node;       /* that was lost; -1: not known */
+	char why[1024]; /* what was reported of it */
+} ls_launch_watch;
+
+/* ls_launch() with a supervisor: what a lost node or a failed start comes to is in the watch, not printed. */
+ls_status ls_launch_watched(const ls_launch_options *options, ls_launch_watch *watch, int *exit_code);
+
+/* Whether ls_launch_stop() was called. */
+int ls_launch_is_stopping(void);
+
+#endif

@@ -1,0 +1,119 @@
+#include "cluster/members.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/status.h"
+
+static ls_member *find(const ls_members *m, const char *name)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (!strcmp(m->list[i].host.name, name))
+			return &m->list[i];
+	return NULL;
+}
+
+const ls_member *ls_members_find(const ls_members *m, const char *name)
+{
+	return find(m, name);
+}
+
+static ls_status check_twice(const ls_host *hosts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(hosts[i].name, hosts[k].name))
+				return ls_fail(
+					LS_EINVALID,
+					"hosts: '%s' is named twice; an elastic run has one node per host: name it "
+					"once, with all its devices",
+					hosts[i].name);
+	return LS_OK;
+}
+
+ls_status ls_members_name(ls_members *m, const ls_host *hosts, size_t count)
+{
+	LS_TRY(check_twice(hosts, count));
+	LS_TRY(ls_array_grow(&m->list, &m->capacity, m->count + count, sizeof(*m->list)));
+	for (size_t i = 0; i < m->count; i++)
+		m->list[i].is_named = 0;
+	for (size_t i = 0; i < count; i++) {
+		ls_member *known = find(m, hosts[i].name);
+		if (!known) {
+			known = &m->list[m->count++];
+			*known = (ls_member){ .failures = 0 };
+		}
+		known->host = hosts[i];
+		known->is_named = 1;
+	}
+	return LS_OK;
+}
+
+void ls_members_release(ls_members *m)
+{
+	free(m->list);
+	*m = (ls_members){ 0 };
+}
+
+int ls_members_blame(ls_members *m, const char *name, double now)
+{
+	ls_member *member = find(m, name);
+	if (!member || ++member->failures < LS_MEMBER_FAILURES)
+		return 0;
+	member->failures = 0;
+	member->out_s = member->out_s > 0 ? 2 * member->out_s : LS_MEMBER_OUT_S;
+	if (member->out_s > LS_MEMBER_OUT_MOST_S)
+		member->out_s = LS_MEMBER_OUT_MOST_S;
+	member->out_until = now + member->out_s;
+	return 1;
+}
+
+void ls_members_clear(ls_members *m, const char *name)
+{
+	ls_member *member = find(m, name);
+	if (member)
+		member->failures = 0;
+}
+
+void ls_members_set_silent(ls_members *m, const char *name, int is_silent)
+{
+	ls_member *member = find(m, name);
+	if (member)
+		member->is_silent = is_silent;
+}
+
+size_t ls_members_usable(const ls_members *m, double now, ls_host *out)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < m->count; i++) {
+		const ls_member *member = &m->list[i];
+		if (member->is_named && !member->is_silent && member->out_until <= now)
+			out[count++] = member->host;
+	}
+	return count;
+}
+
+size_t ls_members_named(const ls_members *m)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < m->count; i++)
+		count += (size_t)m->list[i].is_named;
+	return count;
+}
+
+char *ls_members_text(const ls_host *hosts, size_t count)
+{
+	size_t room = count * (sizeof(hosts->name) + 16) + 1, used = 0;
+	char *text = malloc(room);
+	if (!text)
+		return NULL;
+	text[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		used += (size_t)snprintf(text + used, room - used, "%s%s", i ? "," : "", hosts[i].name);
+		if (hosts[i].devices)
+			used += (size_t)snprintf(text + used, room - used, ":%d", hosts[i].devices);
+	}
+	return text;
+}

@@ -1,0 +1,50 @@
+/*
+ * members.h - the hosts of an elastic run: who is named, who has failed, and who may take part in the next start.
+ *
+ * A host is `out` after LS_MEMBER_FAILURES failures in a row, for LS_MEMBER_OUT_S and twice as long each time after; and
+ * while it does not answer. A start that trained clears its hosts. Nothing here knows a clock or a network: times and
+ * answers come from the caller.
+ */
+#ifndef LS_CLUSTER_MEMBERS_H
+#define LS_CLUSTER_MEMBERS_H
+
+#include <lockstep/launch.h>
+
+enum { LS_MEMBER_FAILURES = 3 };
+#define LS_MEMBER_OUT_S 60.0
+#define LS_MEMBER_OUT_MOST_S 960.0
+
+typedef struct ls_member {
+	ls_host host;
+	int is_named;     /* in the list as it is now */
+	int is_silent;    /* did not answer when it was last asked */
+	int failures;     /* in a row */
+	double out_s;     /* how long it was left out last; 0: never */
+	double out_until; /* by the caller's clock */
+} ls_member;
+
+typedef struct ls_members {
+	ls_member *list;
+	size_t count, capacity;
+} ls_members;
+
+/* The list as it is now. Hosts that were known keep their history; those that are not named any more stay known. A host
+ * that is named twice is refused, and nothing is changed. */
+ls_status ls_members_name(ls_members *members, const ls_host *hosts, size_t count);
+void ls_members_release(ls_members *members);
+
+/* A start failed because of this host; 1: it is left out from now on, for member->out_s. */
+int ls_members_blame(ls_members *members, const char *name, double now);
+/* A start on this host trained. */
+void ls_members_clear(ls_members *members, const char *name);
+void ls_members_set_silent(ls_members *members, const char *name, int is_silent);
+const ls_member *ls_members_find(const ls_members *members, const char *name); /* NULL: not known */
+
+/* Those that may take part, in the order they were first named, into `out` (members->count); how many. */
+size_t ls_members_usable(const ls_members *members, double now, ls_host *out);
+size_t ls_members_named(const ls_members *members);
+
+/* "a:4,b:4", as ls_hosts_parse() reads it; malloc'd, NULL: no memory. */
+char *ls_members_text(const ls_host *hosts, size_t count);
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * conv_bf16_wgrad.c - weight gradients in bf16: dw[tap] = sum over positions and pairs of samples of x^T . dy.
+ *
+ * A unit of work is that of conv_wgrad.c. A chunk of positions at a time, whose operands stay in the second-level cache over
+ * the taps, is one product of several parts: rows of positions that lie side by side, or with a stride single positions.
+ * Every element of the result adds positions in row-major order, and pairs of samples in order, whatever the grouping.
+ */
+#include "kernels/conv_bf16.h"
+
+#include "kernels/conv_bf16_parts.h"
+#include "kernels/simd.h"
+
+enum {
+	CHUNK_PAIRS = 256, /* of samples, in a chunk: 64 KB of each operand */
+	TOGETHER = 64      /* parts of a product */
+};
+
+typedef struct wgrad_unit {
+	const ls_conv_plan *plan;
+	const uint32_t *x, *dy; /* in pairs of samples */
+	float *dweights;
+	int64_t block, source; /* out block, in block */
+	int first, last;       /* taps */
+	int part;
+	char started[LS_CONV_TAPS_TOGETHER]; /* by tap: products add from now on */
+	const ls_bf16_kernels *kernels;
+} wgrad_unit;
+
+static int64_t half_of(const ls_conv_plan *plan)
+{
+	return (plan->n + 1) / 2;
+}
+
+/* Tap `tap` at output positions [a, b) of row y and their source: appended to `parts`, of one position or of all. */
+static int add_positions(const wgrad_unit *u, int tap, int y, int sy, int a, int b, ls_bf16_part *parts)
+{
+	const ls_conv_walk *f = &u->plan->forward;
+	const int64_t half = half_of(u->plan), row = (int64_t)u->part * u->plan->wgrad_depth;
+	const uint32_t *x = u->x + (u->source * f->source_h + sy) * f->source_w * half * f->source_stride + row;
+	const uint32_t *dy = u->dy + (u->block * f->h + y) * f->w * half * f->panel;
+	const int step = u->plan->geometry.stride == 1 ? b - a : 1;
+	int count = 0;
+
+	for (int p = a; p < b; p += step)
+		parts[count++] =
+			(ls_bf16_part){ x + f->map_x[p * f->kernel_w + tap % f->kernel_w] * half * f->source_stride,
+					dy + p * half * f->panel };
+	return count;
+}
+
+/* Output rows [y0, y1) from position x0 up to x1, against one tap. */
+static void wgrad_tap(wgrad_unit *u, int tap, int y0, int y1, int x0, int x1)
+{
+	const ls_conv_plan *plan = u->plan;
+	const ls_conv_walk *f = &plan->forward;
+	const ls_conv_tile t = { .x0 = x0, .x1 = x1 };
+	const int is_last = u->part == plan->wgrad_parts - 1;
+	const int64_t depth = is_last ? f->source_panel - u->part * plan->wgrad_depth : plan->wgrad_depth;
+	const int64_t index =
+		((int64_t)ls_conv_slot_of(plan, tap) * f->blocks + u->block) * f->source_blocks + u->source;
+	float *out = u->dweights + (index * f->source_panel + (int64_t)u->part * plan->wgrad_depth) * f->panel;
+	ls_bf16_part parts[TOGETHER];
+	int a, b, count = 0;
+
+	if (!ls_conv_reach(f, &t, tap % f->kernel_w, &a, &b))
+		return;
+	const int alone = plan->geometry.stride == 1 ? 1 : b - a; /* parts of a row */
+	ls_bf16_shape s = { .rows = (int)depth,
+			    .pairs = (int)(half_of(plan) * (plan->geometry.stride == 1 ? b - a : 1)),
+			    .cols = f->panel,
+			    .ldx = f->source_stride,
+			    .ldw = f->panel,
+			    .ldy = f->panel,
+			    .transposed = 1,
+			    .accumulate = u->started[tap - u->first] };
+	for (int y = y0; y < y1; y++) {
+		int sy = f->map_y[y * f->kernel_h + tap / f->kernel_w];
+		if (sy >= 0)
+			count += add_positions(u, tap, y, sy, a, b, parts + count);
+		if (count > 0 && (y + 1 == y1 || count + alone > TOGETHER)) {
+			u->kernels->gemm(&s, parts, count, out);
+			s.accumulate = u->started[tap - u->first] = 1;
+			count = 0;
+		}
+	}
+}
+
+/* Chunks of whole rows where they are short, else of a piece of one row. */
+static void wgrad_walk(wgrad_unit *u)
+{
+	const ls_conv_walk *f = &u->plan->forward;
+	const int64_t half = half_of(u->plan), most = CHUNK_PAIRS / half < TOGETHER ? CHUNK_PAIRS / half : TOGETHER;
+	const int positions = most < 1 ? 1 : most < f->w ? (int)most : f->w;
+	const int rows = positions == f->w ? (int)(most < f->w ? 1 : most / f->w) : 1;
+
+	for (int y = 0; y < f->h; y += rows)
+		for (int x = 0; x < f->w; x += positions)
+			for (int tap = u->first; tap < u->last; tap++)
+				wgrad_tap(u, tap, y, ls_min_int(y + rows, f->h), x, ls_min_int(x + positions, f->w));
+}
+
+void ls_conv_bf16_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate,
+				   float *dweights, float *scratch, ls_member member)
+{
+	const ls_conv_walk *f = &plan->forward;
+	const ls_conv_bf16_rows in = ls_conv_bf16_x(plan, 1), out = ls_conv_bf16_dy(plan, 1);
+	uint32_t *x_pairs = (uint32_t *)scratch, *dy_pairs = x_pairs + ls_conv_bf16_rows_words(&in);
+	wgrad_unit u = { .plan = plan, .x = x_pairs, .dy = dy_pairs, .dweights = dweights, .kernels = ls_bf16_get() };
+	const int64_t parts = plan->wgrad_parts, pairs = (int64_t)f->blocks * f->source_blocks;
+	const int group = ls_conv_tap_group(plan, pairs * parts, member.size);
+	const int64_t groups = (plan->kernel_taps + group - 1) / group;
+	int64_t unit;
+
+	ls_conv_bf16_round(&in, x, x_pairs, member);
+	ls_conv_bf16_round(&out, dy, dy_pairs, member);
+	ls_team_barrier(member);
+	while ((unit = ls_team_next(member, pairs * groups * parts)) >= 0) {
+		const int64_t pair = unit / (groups * parts);
+		u.block = pair / f->source_blocks;
+		u.source = pair % f->source_blocks;
+		u.first = (int)(unit / parts % groups) * group;
+		u.last = ls_min_int(u.first + group, plan->kernel_taps);
+		u.part = (int)(unit % parts);
+		for (int i = 0; i < group; i++)
+			u.started[i] = (char)accumulate;
+		wgrad_walk(&u);
+	}
+}

@@ -1,0 +1,232 @@
+/*
+ * linear_bf16.c - the loops around the bf16 products of a linear layer.
+ *
+ * Forward and the gradient of the input go over blocks of the result: of the weights a few blocks at a time are rounded and
+ * put into pairs, in the first-level cache, and serve all rows of a stretch. The gradient of the weights goes over their
+ * blocks, and both operands pass by in pairs of rows.
+ */
+#include "kernels/linear_bf16.h"
+
+#include <string.h>
+
+#include "kernels/linear_parts.h"
+#include "kernels/simd.h"
+
+enum {
+	STRETCH_ROWS = 1024, /* rows that packed weights serve: their result stays in the second-level cache */
+	TOGETHER = 4,        /* blocks of weights whose products are summed in registers */
+	CHUNK_PAIRS = 64     /* weight gradients: pairs of rows at a time, in the first-level cache */
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- scratch: rounded rows of the whole team, then packed weights of each member ---- */
+
+static size_t member_words(int in_panel, int out_panel)
+{
+	return (size_t)(TOGETHER + 1) * (size_t)in_panel * (size_t)out_panel / 2;
+}
+
+size_t ls_linear_bf16_scratch_floats(int in_blocks, int in_panel, int out_blocks, int out_panel, int64_t rows,
+				     int threads)
+{
+	const size_t channels = (size_t)in_blocks * (size_t)in_panel + (size_t)out_blocks * (size_t)out_panel;
+	return (size_t)((rows + 1) / 2) * channels + (size_t)threads * member_words(in_panel, out_panel);
+}
+
+/* Words of the rounded rows, which packed weights lie behind. */
+static size_t rows_words(const ls_linear_plan *p, int64_t rows)
+{
+	return (size_t)((rows + 1) / 2) * (size_t)(p->in_blocks * p->in_panel + p->out_blocks * p->out_panel);
+}
+
+static uint32_t *own_words(const ls_linear_plan *p, int64_t rows, float *scratch, ls_member member)
+{
+	return (uint32_t *)scratch + rows_words(p, rows) +
+	       (size_t)member.rank * member_words(p->in_panel, p->out_panel);
+}
+
+/* out = x in pairs of channels, (blocks, rows, panel / 2). */
+static void round_rows(const float *x, int64_t floats, uint32_t *out, ls_member member)
+{
+	int64_t begin, end;
+	ls_team_range(member, floats / 16, &begin, &end);
+	ls_bf16_get()->rows(x + 16 * begin, 16 * (end - begin), out + 8 * begin);
+	ls_team_barrier(member);
+}
+
+/* out = x in pairs of rows, (blocks, half of the rows, panel). */
+static void pair_rows(const float *x, int blocks, int64_t rows, int panel, uint32_t *out, ls_member member)
+{
+	const int64_t half = (rows + 1) / 2, chunks = (half + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
+	int64_t begin, end;
+	ls_team_range(member, blocks * chunks, &begin, &end);
+	for (int64_t i = begin; i < end; i++) {
+		const int64_t block = i / chunks, first = i % chunks * CHUNK_PAIRS;
+		const int64_t count = smaller(2 * CHUNK_PAIRS, rows - 2 * first);
+		ls_bf16_get()->pairs(x + (block * rows + 2 * first) * panel, count, panel, panel,
+				     out + (block * half + first) * panel);
+	}
+}
+
+/* ---- weights ---- */
+
+/* out (half, rows) = the words of in (rows, half) transposed; `rows` up to out_ld are zeros. */
+static void turn_words(const uint32_t *in, int rows, int half, uint32_t *out, int out_ld)
+{
+	const int whole = rows / 16 * 16;
+	if (whole > 0)
+		ls_simd_get()->transpose((const float *)in, whole, half, half, (float *)out, out_ld);
+	for (int c = 0; c < half && whole < out_ld; c++)
+		for (int r = whole; r < out_ld; r++)
+			out[c * out_ld + r] = r < rows ? in[r * half + c] : 0;
+}
+
+/* Block (ob, ib) as forward needs it: (in_panel / 2, out_panel), in pairs of inputs. */
+static void pack_forward(const ls_linear_plan *p, const float *weights, int64_t ob, int64_t ib, uint32_t *out,
+			 uint32_t *spare)
+{
+	const float *w = weights + ls_linear_block_place(p, ob, ib);
+	if (!p->tied) {
+		ls_bf16_get()->pairs(w, p->in_panel, p->out_panel, p->out_panel, out);
+		return;
+	}
+	const int outputs = ls_linear_outputs_of(p, ob);
+	for (int o = 0; o < outputs; o++)
+		ls_bf16_get()->rows(w + (int64_t)o * p->in_blocks * p->in_panel, p->in_panel,
+				    spare + o * p->in_panel / 2);
+	turn_words(spare, outputs, p->in_panel / 2, out, p->out_panel);
+}
+
+/* The same for the gradient of the input: (out_panel / 2, in_panel), in pairs of outputs. */
+static void pack_backward(const ls_linear_plan *p, const float *weights, int64_t ob, int64_t ib, uint32_t *out,
+			  uint32_t *spare)
+{
+	const float *w = weights + ls_linear_block_place(p, ob, ib);
+	if (p->tied) {
+		const int outputs = ls_linear_outputs_of(p, ob), words = p->out_panel / 2 * p->in_panel;
+		if (outputs < p->out_panel)
+			memset(out, 0, sizeof(*out) * (size_t)words);
+		ls_bf16_get()->pairs(w, outputs, p->in_panel, (int64_t)p->in_blocks * p->in_panel, out);
+		return;
+	}
+	ls_bf16_get()->rows(w, (int64_t)p->in_panel * p->out_panel, spare);
+	turn_words(spare, p->in_panel, p->out_panel / 2, out, p->in_panel);
+}
+
+/* ---- the loops ---- */
+
+/* y of one block (rows, to_panel) = sum over `blocks` of x (rows, from_panel) . packed weights, of one stretch. */
+typedef struct walk {
+	const ls_linear_plan *plan;
+	const float *weights;
+	void (*pack)(const ls_linear_plan *p, const float *weights, int64_t ob, int64_t ib, uint32_t *out,
+		     uint32_t *spare);
+	const uint32_t *x; /* rounded rows */
+	int64_t rows;
+	int is_forward;
+	int from_blocks, from_panel, to_panel;
+} walk;
+
+static void walk_stretch(const walk *k, int64_t to, int64_t first, int64_t count, int accumulate, float *y,
+			 uint32_t *words)
+{
+	const int64_t block_words = (int64_t)k->from_panel * k->to_panel / 2;
+	uint32_t *spare = words + TOGETHER * block_words;
+	for (int64_t from = 0; from < k->from_blocks; from += TOGETHER) {
+		const int64_t blocks = smaller(TOGETHER, k->from_blocks - from);
+		ls_bf16_part parts[TOGETHER];
+		for (int64_t b = 0; b < blocks; b++) {
+			k->pack(k->plan, k->weights, k->is_forward ? to : from + b, k->is_forward ? from + b : to,
+				words + b * block_words, spare);
+			parts[b] = (ls_bf16_part){ k->x + ((from + b) * k->rows + first) * k->from_panel / 2,
+						   words + b * block_words };
+		}
+		const ls_bf16_shape shape = { .rows = (int)count,
+					      .pairs = k->from_panel / 2,
+					      .cols = k->to_panel,
+					      .ldx = k->from_panel / 2,
+					      .ldw = k->to_panel,
+					      .ldy = k->to_panel,
+					      .accumulate = accumulate || from > 0 };
+		ls_bf16_get()->gemm(&shape, parts, (int)blocks, y);
+	}
+}
+
+void ls_linear_bf16_forward(const ls_linear_plan *p, int64_t rows, const float *x, const float *weights,
+			    const ls_linear_epilogue *e, float *y, float *scratch, ls_member member)
+{
+	const walk k = { p,           weights,     pack_forward, (const uint32_t *)scratch, rows, 1, p->in_blocks,
+			 p->in_panel, p->out_panel };
+	const int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS;
+	uint32_t *words = own_words(p, rows, scratch, member);
+	float *into = e->before ? e->before : y;
+
+	round_rows(x, p->in_blocks * rows * p->in_panel, (uint32_t *)scratch, member);
+	for (int64_t unit; (unit = ls_team_next(member, stretches * p->out_blocks)) >= 0;) {
+		const int64_t ob = unit % p->out_blocks, first = unit / p->out_blocks * STRETCH_ROWS;
+		const int64_t count = smaller(STRETCH_ROWS, rows - first), place = (ob * rows + first) * p->out_panel;
+		walk_stretch(&k, ob, first, count, 0, into + place, words);
+		ls_linear_finish(p, e, ob, count, into + place, y + place);
+	}
+}
+
+void ls_linear_bf16_backward_data(const ls_linear_plan *p, int64_t rows, const float *dy, const float *weights,
+				  int accumulate, float *dx, float *scratch, ls_member member)
+{
+	const walk k = { p,          weights, pack_backward, (const uint32_t *)scratch,
+			 rows,       0,       p->out_blocks, p->out_panel,
+			 p->in_panel };
+	const int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS;
+	uint32_t *words = own_words(p, rows, scratch, member);
+
+	round_rows(dy, p->out_blocks * rows * p->out_panel, (uint32_t *)scratch, member);
+	for (int64_t unit; (unit = ls_team_next(member, stretches * p->in_blocks)) >= 0;) {
+		const int64_t ib = unit % p->in_blocks, first = unit / p->in_blocks * STRETCH_ROWS;
+		walk_stretch(&k, ib, first, smaller(STRETCH_ROWS, rows - first), accumulate,
+			     dx + (ib * rows + first) * p->in_panel, words);
+	}
+}
+
+/* dw of one block: the sum over pairs of rows, in order. */
+static void weights_block(const ls_linear_plan *p, int64_t half, int64_t ob, int64_t ib, const uint32_t *in,
+			  const uint32_t *out, int accumulate, float *dw)
+{
+	const int is_tied = p->tied, row = p->in_blocks * p->in_panel;
+	ls_bf16_shape s = { .rows = is_tied ? ls_linear_outputs_of(p, ob) : p->in_panel,
+			    .cols = is_tied ? p->in_panel : p->out_panel,
+			    .ldx = is_tied ? p->out_panel : p->in_panel,
+			    .ldw = is_tied ? p->in_panel : p->out_panel,
+			    .ldy = is_tied ? row : p->out_panel,
+			    .transposed = 1 };
+	const uint32_t *x = is_tied ? out + ob * half * p->out_panel : in + ib * half * p->in_panel;
+	const uint32_t *w = is_tied ? in + ib * half * p->in_panel : out + ob * half * p->out_panel;
+
+	for (int64_t k = 0; k < half; k += CHUNK_PAIRS) {
+		s.pairs = (int)smaller(CHUNK_PAIRS, half - k);
+		s.accumulate = accumulate || k > 0;
+		const ls_bf16_part part = { x + k * s.ldx, w + k * s.ldw };
+		ls_bf16_get()->gemm(&s, &part, 1, dw + ls_linear_block_place(p, ob, ib));
+	}
+}
+
+void ls_linear_bf16_backward_weights(const ls_linear_plan *p, int64_t rows, const float *x, const float *dy,
+				     int accumulate, float *dweights, float *scratch, ls_member member)
+{
+	const int64_t half = (rows + 1) / 2;
+	uint32_t *in = (uint32_t *)scratch, *out = in + half * p->in_blocks * p->in_panel;
+
+	if (rows == 0) {
+		ls_linear_zero_weights(p, accumulate, dweights, member);
+		return;
+	}
+	pair_rows(x, p->in_blocks, rows, p->in_panel, in, member);
+	pair_rows(dy, p->out_blocks, rows, p->out_panel, out, member);
+	ls_team_barrier(member);
+	for (int64_t unit; (unit = ls_team_next(member, (int64_t)p->out_blocks * p->in_blocks)) >= 0;)
+		weights_block(p, half, unit / p->in_blocks, unit % p->in_blocks, in, out, accumulate, dweights);
+	ls_team_barrier(member); /* the scratch is free */
+}

@@ -1,0 +1,91 @@
+/*
+ * Who may take part in the next start of an elastic run.
+ */
+#include <stdlib.h>
+
+#include "cluster/members.h"
+#include "unit/test_main.h"
+
+static void name_all(ls_members *m, const char *text)
+{
+	ls_host *hosts = NULL;
+	size_t count = 0;
+	assert_int_equal(ls_hosts_parse(&hosts, &count, text), LS_OK);
+	assert_int_equal(ls_members_name(m, hosts, count), LS_OK);
+	ls_hosts_free(hosts);
+}
+
+static void expect(const ls_members *m, double now, const char *expected)
+{
+	ls_host *hosts = calloc(m->count + 1, sizeof(*hosts));
+	size_t count = ls_members_usable(m, now, hosts);
+	char *text = ls_members_text(hosts, count);
+	assert_string_equal(text, expected);
+	free(text);
+	free(hosts);
+}
+
+static void hosts_come_and_go(void **state)
+{
+	ls_members m = { 0 };
+	(void)state;
+	name_all(&m, "a:4,b:2,c:1");
+	expect(&m, 0, "a:4,b:2,c:1");
+	ls_members_set_silent(&m, "b", 1);
+	expect(&m, 0, "a:4,c:1");
+	name_all(&m, "c:3,d:1,b:2");
+	expect(&m, 0, "c:3,d:1"); /* b is still silent, a is not named any more */
+	ls_members_set_silent(&m, "b", 0);
+	expect(&m, 0, "b:2,c:3,d:1"); /* in the order they were first named: ranks change as little as can be */
+	assert_int_equal(ls_members_named(&m), 3);
+	name_all(&m, "a");
+	expect(&m, 0, "a");
+	ls_members_release(&m);
+}
+
+static void three_failures_in_a_row(void **state)
+{
+	ls_members m = { 0 };
+	double now = 100;
+	(void)state;
+	name_all(&m, "a:1,b:1");
+	assert_false(ls_members_blame(&m, "b", now));
+	assert_false(ls_members_blame(&m, "b", now));
+	ls_members_clear(&m, "b"); /* it trained: no row */
+	assert_false(ls_members_blame(&m, "b", now));
+	assert_false(ls_members_blame(&m, "b", now));
+	expect(&m, now, "a:1,b:1");
+	assert_true(ls_members_blame(&m, "b", now));
+	expect(&m, now + LS_MEMBER_OUT_S - 1, "a:1");
+	expect(&m, now + LS_MEMBER_OUT_S, "a:1,b:1");
+	for (double out = 2 * LS_MEMBER_OUT_S; out < 1e5; out *= 2) { /* twice as long, up to a limit */
+		now += 1e6;
+		assert_false(ls_members_blame(&m, "b", now));
+		assert_false(ls_members_blame(&m, "b", now));
+		assert_true(ls_members_blame(&m, "b", now));
+		double least = out < LS_MEMBER_OUT_MOST_S ? out : LS_MEMBER_OUT_MOST_S;
+		expect(&m, now + least - 1, "a:1");
+		expect(&m, now + least, "a:1,b:1");
+	}
+	assert_false(ls_members_blame(&m, "nobody", now));
+	ls_members_set_silent(&m, "nobody", 1);
+	assert_null(ls_members_find(&m, "nobody"));
+	ls_members_release(&m);
+}
+
+static void twice(void **state)
+{
+	ls_members m = { 0 };
+	ls_host *hosts = NULL;
+	size_t count = 0;
+	(void)state;
+	name_all(&m, "a:1,b:1");
+	assert_int_equal(ls_hosts_parse(&hosts, &count, "a:1,c:1,a:2"), LS_OK);
+	assert_int_equal(ls_members_name(&m, hosts, count), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "'a' is named twice"));
+	ls_hosts_free(hosts);
+	expect(&m, 0, "a:1,b:1"); /* as it was */
+	ls_members_release(&m);
+}
+
+TEST_MAIN(hosts_come_and_go, three_failures_in_a_row, twice)
