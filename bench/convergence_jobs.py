@@ -24,8 +24,8 @@ TORCH_SOURCES = ("convergence_torch.py", "torch_data.py", "torch_models.py", "to
 SIDES = ("lockstep", "torch")
 NAMES = {"lockstep": "Lockstep", "torch": "PyTorch"}
 IMAGES = tuple(f"{split}-{kind}-ubyte" for split in ("train", "t10k") for kind in ("images-idx3", "labels-idx1"))
-FILES = {"mnist": IMAGES, "glyphs": IMAGES, "sst5": ("train.txt", "test.txt", "vocab.txt")}
-TITLES = {"mnist": "MNIST", "glyphs": "glyphs", "sst5": "SST-5"}
+FILES = {"mnist": IMAGES, "fashion-mnist": IMAGES, "glyphs": IMAGES, "sst5": ("train.txt", "test.txt", "vocab.txt")}
+TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "glyphs": "glyphs", "sst5": "SST-5"}
 GLYPHS_SEED = 1
 MEMORY_BYTES = 2e9  # free, to keep checkpoints in memory
 
@@ -41,15 +41,18 @@ WRONG = {
 class Job:
     """What is trained: Adam at a constant rate, `evaluations` per epoch, until `epochs` are done. `samples` and
     `test_samples` are how many of the dataset are used, 0 for all. Batch normalisation takes its statistics from a
-    micro-batch, so a model that has it gets one micro-batch per step, as in PyTorch."""
+    micro-batch, so a model that has it gets one micro-batch per step, as in PyTorch. `augment` trains on images changed at
+    random, from a folder of PNG files. Sides are compared by their epochs to the target or, without one, by their final
+    accuracy."""
 
     def __init__(self, model, dataset, target, epochs, evaluations, batch=128, micro_batch=32, lr=1e-3, samples=0,
-                 test_samples=0):
+                 test_samples=0, augment=""):
         self.model, self.dataset, self.target, self.epochs = model, dataset, target, epochs
         self.evaluations, self.micro_batch = evaluations, micro_batch
         self.training = {"model": model, "batch": batch, "optimizer": "adam", "lr": lr, "beta1": 0.9, "weight_decay": 0.0,
-                         "samples": samples, "test_samples": test_samples}
+                         "samples": samples, "test_samples": test_samples, "augment": augment}
         self.name = f"{model} on {TITLES[dataset]}"
+        self.judged_by = "epochs" if target else "final_accuracy"
         self.classes = 5 if dataset == "sst5" else 10
         self.place = None
 
@@ -66,7 +69,7 @@ class Job:
     def describe(self, limit=""):
         t = self.training
         return (f"Adam, lr {t['lr']:g}, batch {t['batch']}, {limit}{count(self.epochs, 'epoch')}, "
-                f"{self.evaluations} evaluations per epoch")
+                + (f"augmented by {t['augment']}" if t["augment"] else f"{self.evaluations} evaluations per epoch"))
 
     def find_data(self, options):
         """Set the directory of the data; Trouble says how to get it."""
@@ -80,12 +83,16 @@ class Job:
             raise Trouble(f"{places[0]} does not hold {self.dataset} ({', '.join(FILES[self.dataset])}): get it with "
                           f"`lockstep data get {self.dataset}`, name another place with --data-dir DIR, choose other jobs "
                           "with --only WORD, or compare on generated data with --quick")
+        if self.training["augment"]:
+            self.place = make_folder(options, self.place, self.dataset)
 
     def count_samples(self):
         """Training samples that are used."""
         if self.dataset == "sst5":
             with open(os.path.join(self.place, "train.txt"), encoding="utf-8") as f:
                 return sum(1 for line in f if line.strip())
+        if self.training["augment"]:
+            return sum(len(files) for _, _, files in os.walk(os.path.join(self.place, "train")))
         with open(os.path.join(self.place, IMAGES[0]), "rb") as f:
             count = int.from_bytes(f.read(8)[4:], "big")
         return min(count, self.training["samples"] or count)
@@ -105,6 +112,8 @@ JOBS = [
     Job("cnn", "mnist", target=0.98, epochs=2, evaluations=10),
     Job("resnet18", "mnist", target=0.98, epochs=1, evaluations=10, micro_batch=128),
     Job("transformer", "sst5", target=0.36, epochs=2, evaluations=8, lr=3e-4),
+    Job("cnn", "fashion-mnist", target=None, epochs=4, evaluations=1, augment="crop:4,flip"),
+    Job("resnet18", "fashion-mnist", target=None, epochs=2, evaluations=1, micro_batch=128, augment="crop:4,flip"),
 ]
 QUICK_JOBS = [
     Job("cnn", "glyphs", target=0.85, epochs=3, evaluations=4, batch=32, micro_batch=16, samples=2048, test_samples=1000),
@@ -120,6 +129,21 @@ def make_glyphs(options, training):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise Trouble(f"{' '.join(command)}: {done.stderr.strip()}")
+    return place
+
+
+def make_folder(options, source, name):
+    """The images of IDX files as a folder of PNG files for each class, made once."""
+    place = os.path.join(options.out, f"{name}-folder")
+    if not os.path.isdir(place):
+        draft = place + ".part"
+        shutil.rmtree(draft, ignore_errors=True)
+        command = [sys.executable, os.path.join(HERE, "..", "tests", "cli", "image_folder.py"), source, draft]
+        print(f"writing the images of {name} to {place} as PNG files (once) ...", file=sys.stderr)
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Trouble(f"{' '.join(command)}: {done.stderr.strip()}")
+        os.rename(draft, place)
     return place
 
 
@@ -153,8 +177,10 @@ class LockstepSide:
         for name in ("samples", "test_samples"):
             if s[name]:
                 values[name.replace("_", "-")] = s[name]
-        values.update({"data": self.job.place} if self.job.dataset == "glyphs" else
-                      {"data": self.job.dataset, "data-dir": self.job.place})
+        is_path = self.job.dataset == "glyphs" or s["augment"]
+        values.update({"data": self.job.place} if is_path else {"data": self.job.dataset, "data-dir": self.job.place})
+        if s["augment"]:
+            values["augment"] = s["augment"]
         words = [word for name, value in values.items() for word in ("--" + name, str(value))]
         return [self.options.lockstep, "train", "--quiet"] + words
 
@@ -317,11 +343,15 @@ class Progress:
             print(f"\r{title}: {points[-1]['epochs']:.2f} epochs, accuracy {points[-1]['accuracy']:.4f} "
                   f"({len(points)}/{len(steps)})\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def end(self, title, points, is_kept):
+    def arrival(self, points):
+        if not self.job.target:
+            return ""
         i = reached(points, self.job.target)
-        arrival = "never" if i is None else f"after {points[i]['epochs']:.2f} epochs"
+        return f"{self.job.target:g} " + ("never, " if i is None else f"after {points[i]['epochs']:.2f} epochs, ")
+
+    def end(self, title, points, is_kept):
         time_taken = "kept" if is_kept else f"{sum(point['wall_s'] for point in points):.0f} s"
-        line = f"{title}: {self.job.target:g} {arrival}, last {points[-1]['accuracy']:.4f}, {time_taken}"
+        line = f"{title}: {self.arrival(points)}last {points[-1]['accuracy']:.4f}, {time_taken}"
         print(("\r\x1b[K" if self.is_live else "") + line, file=sys.stderr, flush=True)
 
 

@@ -3,7 +3,7 @@
 
     python3 convergence_torch.py JOB
 
-JOB is a JSON object: model, data (a directory), samples, test_samples, batch, optimizer, lr, beta1, weight_decay, threads,
+JOB is a JSON object: model, data (a directory), samples, test_samples, augment (what Lockstep is given), batch, optimizer, lr, beta1, weight_decay, threads,
 init ("lockstep": the distribution of Lockstep's initial weights, "default": PyTorch's) and wrong, a learning rule to get
 wrong ("bias": Adam without its bias correction) or "". Reads and writes lines of JSON. Out, once ready: {"ready": true,
 "parameters": N, "samples": N}. In: {"seed": S, "steps": [step, ...], "target": A}, the steps after which to evaluate, and
@@ -113,7 +113,7 @@ def main():
     job = json.loads(sys.argv[1])
     torch.set_num_threads(job["threads"])
     torch.set_flush_denormal(True)
-    data = torch_data.Dataset(job["data"], job["samples"], job["test_samples"])
+    data = torch_data.Dataset(job["data"], job["samples"], job["test_samples"], bool(job["augment"]))
     parameters = sum(p.numel() for p in make_model(job, data).parameters())
     print(json.dumps({"ready": True, "parameters": parameters, "samples": data.train.count}), file=answers)
     for line in sys.stdin:

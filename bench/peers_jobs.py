@@ -106,10 +106,17 @@ class Process:
 
 
 class Torch:
-    """One PyTorch to compare with: an interpreter and a memory layout."""
+    """One PyTorch to compare with: an interpreter and how it computes, some of "channels-last", "compiled" and "bf16"."""
 
-    def __init__(self, label, python, channels_last=False, facts=None):
-        self.label, self.python, self.channels_last, self.facts = label, python, channels_last, facts
+    SHORT = {"channels-last": "cl"}  # in the headings of tables
+
+    def __init__(self, name, facts, modes=()):
+        self.python, self.facts, self.modes = facts["python"], facts, tuple(modes)
+        self.label = " ".join([name] + [self.SHORT.get(mode, mode) for mode in modes])
+
+    def suits(self, point):
+        """Layouts are of images."""
+        return not ("channels-last" in self.modes and point.tokens)
 
     def start(self, point, threads, options):
         """One process with its threads."""
@@ -138,13 +145,12 @@ class TorchJob:
     def start(self, rank, world, threads, cpus):
         command = [self.torch.python, WORKER, "--model", self.point.model, "--batch", str(self.point.batch),
                    "--threads", str(threads)] + self.point.torch_options(self.options)
-        if self.torch.channels_last:
-            command.append("--channels-last")
+        command += ["--" + mode for mode in self.torch.modes]
         if world > 1:
             command += ["--world", str(world), "--rank", str(rank), "--rendezvous",
                         os.path.join(self.directory, "rendezvous")]
         env = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-        env.update(blas_core())
+        env.update(blas_core(), TORCHINDUCTOR_CACHE_DIR=os.path.join(self.directory, "compiled"))
         return Process(command, cpus, env, stdin=subprocess.PIPE)
 
     def receive(self):

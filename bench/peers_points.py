@@ -68,6 +68,8 @@ POINTS = [
     Point("bert-base", 8, 1, 1.25, memory=0.75, threads=[1], tokens=128, optimizer="adamw"),
     Point("transformer", 128, 2, 3.0, threads=[1], tokens=SENTENCES),
     Point("transformer", 128, 1, 1.5, threads=[1], tokens=64),
+    Point("gpt2", 4, 1, 1.2, memory=1.0, threads=[1], tokens=64, optimizer="adamw"),
+    Point("gpt2", 4, 1, 1.2, memory=1.0, threads=[1], tokens=256, optimizer="adamw"),
 ]
 
 DEVICES_POINTS = [
@@ -120,7 +122,7 @@ def peers(torches, jobs, mine):
     """PyTorch's part of a row."""
     found = []
     for torch, job in zip(torches, jobs):
-        peer = {"label": torch.label, "version": torch.facts["torch"], "channels_last": torch.channels_last}
+        peer = {"label": torch.label, "version": torch.facts["torch"], "modes": list(torch.modes)}
         peer.update(side(job))
         if mine:
             middle, low, high = median_ratio(mine.rates, job.rates)
@@ -130,14 +132,16 @@ def peers(torches, jobs, mine):
 
 
 def reference(torches, found):
-    """Requirements refer to the first PyTorch: to the fastest of its layouts, and to the one with least memory."""
-    variants = [peer for peer, torch in zip(found, torches) if torch.python == torches[0].python]
+    """Requirements refer to the first PyTorch in fp32: to its fastest mode, and to the one with least memory."""
+    variants = [peer for peer, torch in zip(found, torches)
+                if torch.python == torches[0].python and "bf16" not in torch.modes]
     best = max(variants, key=lambda peer: peer["samples_per_s"])
     return {"best": best["label"], "ratio": best["ratio"], "memory_ratio": max(p["memory_ratio"] for p in variants)}
 
 
 def measure_threads(point, threads, torches, options):
     """The row of a point of the first table."""
+    torches = [torch for torch in torches if torch.suits(point)]
     mine = None if options.torch_only else LockstepJob(options, point, 1, threads, options.cpus)
     starts = [(t.label, lambda t=t: t.start(point, threads, options)) for t in torches]
     ours = [("lockstep", mine, 2, point.steps)] if mine else []
@@ -155,6 +159,7 @@ def measure_threads(point, threads, torches, options):
 
 def measure_devices(point, torches, options):
     """The row of a point of the second table."""
+    torches = [torch for torch in torches if torch.suits(point)]
     cpus = options.cpus[:DEVICES]
     one, all_of_them = (LockstepJob(options, point, devices, 1, cpus) for devices in (1, DEVICES))
     starts = [(t.label + " ddp", lambda t=t: t.start_ranks(point, cpus, options)) for t in torches]

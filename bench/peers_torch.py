@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's side of bench/peers: one process per point, which trains a number of steps on request.
 
-    python3 peers_torch.py --model resnet18 --batch 128 --threads 1 [--channels-last]
+    python3 peers_torch.py --model resnet18 --batch 128 --threads 1 [--channels-last] [--compiled] [--bf16]
     python3 peers_torch.py ... --world 2 --rank 0 --rendezvous FILE      (and the same with --rank 1)
     python3 peers_torch.py --probe
 
@@ -13,8 +13,9 @@ each other by a file that does not exist yet, so that no port is needed. Every r
 of gradients synchronizes the ranks within a turn, and between turns a rank is blocked in reading its input.
 
 Everything that makes PyTorch faster without changing the job is done here: gradients set to None instead of zero,
-no value of the loss fetched between steps, denormals flushed, and gradients that are views of
-DistributedDataParallel's buckets.
+no value of the loss fetched between steps, denormals flushed, the fused optimizer where there is one, and gradients that
+are views of DistributedDataParallel's buckets. --compiled compiles the model with torch.compile(); --bf16 computes the
+forward pass under autocast to bfloat16.
 """
 import argparse
 import datetime
@@ -96,6 +97,22 @@ class Text:
         return xent(following, b["labels"]) + xent(words, b["targets"])
 
 
+class Language:
+    """Random tokens for a GPT, and random next tokens."""
+
+    def __init__(self, options):
+        import torch
+
+        import torch_gpt
+
+        self.model = torch_gpt.Gpt2(options.model)
+        self.tokens, self.targets = (torch.randint(torch_gpt.VOCABULARY, (options.batch, options.tokens)) for _ in range(2))
+        self.xent = torch.nn.functional.cross_entropy
+
+    def loss(self, model):
+        return self.xent(model(self.tokens).flatten(0, 1), self.targets.flatten())
+
+
 class Images:
     """One random batch of 1x28x28 images with ten classes."""
 
@@ -123,19 +140,35 @@ class Trainer:
         torch.set_num_threads(options.threads)
         torch.set_flush_denormal(True)
         torch.manual_seed(1)
-        self.data = Text(options) if options.tokens or options.sentences else Images(options)
-        self.model = self.data.model
+        self.torch, self.is_bf16 = torch, options.bf16
+        self.data = self.make_data(options)
+        self.model = torch.compile(self.data.model) if options.compiled else self.data.model
         if options.world > 1:  # broadcasts the weights of the first rank
             self.model = torch.nn.parallel.DistributedDataParallel(self.model, gradient_as_bucket_view=True)
-        kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam
-        self.optimizer = kind(self.model.parameters(), lr=1e-4 if options.optimizer == "adamw" else 1e-3)
+        self.optimizer = self.make_optimizer(options.optimizer)
+
+    @staticmethod
+    def make_data(options):
+        if options.model.startswith("gpt"):
+            return Language(options)
+        return Text(options) if options.tokens or options.sentences else Images(options)
+
+    def make_optimizer(self, name):
+        """The fused form where PyTorch has one for CPUs (2.4 and later)."""
+        kind, lr = (self.torch.optim.AdamW, 1e-4) if name == "adamw" else (self.torch.optim.Adam, 1e-3)
+        try:
+            return kind(self.model.parameters(), lr=lr, fused=True)
+        except (RuntimeError, TypeError):
+            return kind(self.model.parameters(), lr=lr)
 
     def parameters(self):
         return sum(p.numel() for p in self.model.parameters())
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        self.data.loss(self.model).backward()
+        with self.torch.autocast("cpu", dtype=self.torch.bfloat16, enabled=self.is_bf16):
+            loss = self.data.loss(self.model)
+        loss.backward()
         self.optimizer.step()
 
     def run(self, warmup, steps):
@@ -179,6 +212,8 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compiled", action="store_true", help="compile the model with torch.compile()")
+    parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     parser.add_argument("--optimizer", default="adam", choices=["adam", "adamw"])
     parser.add_argument("--tokens", type=int, default=0, help="text, sentences of this length")
     parser.add_argument("--sentences", metavar="FILE", help="text, sentences as long as those of these SST trees")

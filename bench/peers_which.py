@@ -1,4 +1,4 @@
-"""The versions of PyTorch for bench/peers: Debian's or that of --torch, and with --pip a current one."""
+"""The versions of PyTorch for bench/peers: Debian's or that of --torch, and with --pip a current one before it."""
 import json
 import os
 import shutil
@@ -65,18 +65,38 @@ def pip_torch(index):
     return probe(python)
 
 
-def contenders(options):
-    """Versions of PyTorch to compare with, and notes about missing ones. Requirements refer to the first."""
-    found, notes = [find_torch(options.torch)], []
-    if options.pip:
+def modes(options):
+    """How each PyTorch computes: every combination of the options."""
+    found = [()]
+    for mode, is_wanted in (("compiled", options.compiled), ("channels-last", options.channels_last), ("bf16", options.bf16)):
+        found += [others + (mode,) for others in found] if is_wanted else []
+    return found
+
+
+def find_all(options):
+    """The versions to compare with, and notes about missing ones. With --pip, a current one is the first."""
+    if not options.pip:
+        return [find_torch(options.torch)], []
+    found, notes = [], []
+    for find, argument, name in ((pip_torch, options.pip_index, "pip's"), (find_torch, options.torch, "Debian's")):
         try:
-            found.append(pip_torch(options.pip_index))
+            found.append(find(argument))
         except Trouble as trouble:
-            notes.append(f"pip's PyTorch is left out: {trouble}")
+            notes.append(f"{name} PyTorch is left out: {trouble}")
+    if not found:
+        raise Trouble("; ".join(notes))
+    return found, notes
+
+
+def can_compile(facts):
+    return int(facts["torch"].split(".")[0]) >= 2
+
+
+def contenders(options):
+    """Versions of PyTorch to compare with, each in its modes. Requirements refer to the first version."""
+    found, notes = find_all(options)
     torches = []
     for i, facts in enumerate(found):
-        label = "torch" if i == 0 else "torch " + facts["torch"].split("+")[0]
-        torches.append(Torch(label, facts["python"], False, facts))
-        if options.channels_last:
-            torches.append(Torch(label + " cl", facts["python"], True, facts))
+        name = "torch" if i == 0 else "torch " + facts["torch"].split("+")[0]
+        torches += [Torch(name, facts, each) for each in modes(options) if can_compile(facts) or "compiled" not in each]
     return torches, found, notes

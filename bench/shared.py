@@ -1,6 +1,8 @@
 """What the scripts of bench/ share: the machine, the command, tables, and how a signal ends a script."""
 import os
+import shutil
 import signal
+import subprocess
 import sys
 
 from peers_jobs import HERE, Trouble
@@ -59,6 +61,32 @@ def data_cache():
 
 def holds(place, names):
     return all(os.path.isfile(os.path.join(place, name)) for name in names)
+
+
+# ---- PyTorch from pip
+
+
+def torch_environment(name, packages, index):
+    """The interpreter of an environment with these packages, made once and kept in the cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    home = os.path.join(cache, "lockstep", name)
+    python = os.path.join(home, "bin", "python")
+    modules = ["PIL" if package == "pillow" else package for package in packages]
+    check = [python, "-c", "import " + ", ".join(modules)]
+    if os.path.exists(python) and subprocess.run(check, capture_output=True).returncode == 0:
+        return python
+    shutil.rmtree(home, ignore_errors=True)
+    os.makedirs(os.path.dirname(home), exist_ok=True)
+    print(f"installing {', '.join(packages)} in {home} (once; PyTorch is large) ...", file=sys.stderr)
+    base = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+    more = ["--extra-index-url", index] if index else []
+    for command in ([base, "-m", "venv", home], [python, "-m", "pip", "install", "-q", "--no-input", *packages, *more]):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            shutil.rmtree(home, ignore_errors=True)
+            lines = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+            raise Trouble(f"{' '.join(command[:4])} failed: {lines[-1]}")
+    return python
 
 
 # ---- output

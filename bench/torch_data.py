@@ -1,4 +1,4 @@
-"""The datasets of Lockstep for PyTorch, from the same files: images in IDX files, sentences of SST trees.
+"""The datasets of Lockstep for PyTorch, from the same files: images in IDX files or folders, sentences of SST trees.
 
 A dataset has `train` and `test`, each with `count` samples, their `labels`, and `batch(indices)`, the inputs of a model as
 a tuple. Sentences are tokenized by tests/golden/wordpiece.py, BERT's rules on Python's Unicode tables, which Lockstep's
@@ -56,6 +56,38 @@ class Images:
 
     def in_turn(self, size):
         return torch.arange(self.count).split(size)
+
+
+class Folder(Images):
+    """One split of a folder with a folder of grey PNG files for each class, normalised by the mean and deviation of the
+    training images. With `is_augmented`, a batch has its images shifted by up to 4 pixels each way and mirrored at random,
+    as torchvision's RandomCrop(28, padding=4) and RandomHorizontalFlip() do."""
+
+    SHIFT = 4
+
+    def __init__(self, directory, split, is_augmented=False, train=None):
+        import torchvision
+
+        found = torchvision.datasets.ImageFolder(os.path.join(directory, split))
+        read = torchvision.transforms.functional.pil_to_tensor
+        self.images = torch.stack([read(found.loader(path).convert("L"))[0] for path, _ in found.samples])
+        self.labels = torch.tensor(found.targets)
+        self.count, self.is_augmented = len(self.labels), is_augmented
+        values = self.images.double() / 255
+        self.mean, self.deviation = (train.mean, train.deviation) if train else (
+            float(values.mean()), float(values.std(unbiased=False)))
+
+    def batch(self, indices):
+        if not self.is_augmented:
+            return super().batch(indices)
+        count, size, shift = len(indices), self.images.shape[1], self.SHIFT
+        padded = torch.nn.functional.pad(self.images[indices], (shift,) * 4)
+        top, left = (torch.randint(2 * shift + 1, (count, 1)) for _ in range(2))
+        columns = left + torch.arange(size)
+        columns = torch.where(torch.rand(count, 1) < 0.5, columns.flip(1), columns)
+        rows = (top + torch.arange(size))[:, :, None]
+        x = padded[torch.arange(count)[:, None, None], rows, columns[:, None, :]].float()[:, None]
+        return (x.div_(255).sub_(self.mean).div_(self.deviation),)
 
 
 def tree_words(line):
@@ -118,11 +150,15 @@ class Vocabulary:
 
 
 class Dataset:
-    """Both splits of a directory: SST-5's trees where there is a train.txt, else images."""
+    """Both splits of a directory: SST-5's trees where there is a train.txt, folders of images where there is train/, else
+    IDX files."""
 
-    def __init__(self, directory, samples=0, test_samples=0):
+    def __init__(self, directory, samples=0, test_samples=0, is_augmented=False):
         self.vocabulary = None
-        if os.path.isfile(os.path.join(directory, "train.txt")):
+        if os.path.isdir(os.path.join(directory, "train")):
+            self.train = Folder(directory, "train", is_augmented)
+            self.test = Folder(directory, "test", train=self.train)
+        elif os.path.isfile(os.path.join(directory, "train.txt")):
             self.vocabulary = Vocabulary(os.path.join(directory, "vocab.txt"))
             self.train, self.test = (Sentences(directory, split, self.vocabulary) for split in ("train", "test"))
         else:
