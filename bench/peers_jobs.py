@@ -118,6 +118,9 @@ class Torch:
         """Layouts are of images."""
         return not ("channels-last" in self.modes and point.tokens)
 
+    def is_bf16(self):
+        return "bf16" in self.modes
+
     def start(self, point, threads, options):
         """One process with its threads."""
         return TorchJob(self, point, threads, [set(options.cpus[:threads])], options)
@@ -181,8 +184,9 @@ class TorchJob:
 class LockstepJob:
     """A fresh `lockstep bench` for every turn, on as many CPUs as it has devices and threads."""
 
-    def __init__(self, options, point, devices, threads, cpus):
+    def __init__(self, options, point, devices, threads, cpus, precision="fp32"):
         self.options, self.point, self.devices, self.threads = options, point, devices, threads
+        self.precision = precision
         self.cpus = set(cpus[:devices * threads])
         self.rates, self.peak, self.last = [], 0, {}
 
@@ -191,6 +195,7 @@ class LockstepJob:
                    "steps": steps, "repeat": 1}
         command = [self.options.lockstep, "bench", "--model", self.point.model, "--json"]
         command += self.point.lockstep_options(self.options)
+        command += ["--precision", self.precision] if self.precision != "fp32" else []  # earlier versions have no such option
         for name, value in numbers.items():
             command += ["--" + name, str(value)]
         process = Process(command, self.cpus)

@@ -3,7 +3,8 @@
 Two tables. `threads`: one process of either side with T threads. `devices`: Lockstep on DEVICES devices of one thread
 beside PyTorch's DistributedDataParallel with as many processes of one thread, and beside Lockstep on one device. All
 sides of a point take turns in the same rounds, so that a slower machine affects all of them. Rates are medians
-over rounds; ratios are medians of the ratios within a round.
+over rounds; ratios are medians of the ratios within a round. A point has a row per precision of Lockstep, with PyTorch's
+modes of the same kind, fp32 or bf16, beside it.
 """
 import os
 import statistics
@@ -13,17 +14,20 @@ from peers_jobs import LockstepJob
 
 DEVICES = 2
 MEMORY_LIMIT = 0.60  # of PyTorch's peak
+KINDS = {"fp32": "fp32", "bf16": "bf16", "bf16-amx": "bf16"}  # what PyTorch's modes compute in, by Lockstep's precision
 
 
 SENTENCES = "sentences"  # instead of a number of tokens: the sentences of SST-5
 
 
 class Job:
-    """A training job: images, text with `tokens` tokens per sample, or real sentences."""
+    """A training job: images of `channels` x `size` x `size`, text with `tokens` tokens per sample, or real sentences."""
 
-    def __init__(self, model, batch, tokens=0, optimizer="adam"):
+    def __init__(self, model, batch, tokens=0, optimizer="adam", channels=1, size=28):
         self.model, self.batch, self.tokens, self.optimizer = model, batch, tokens, optimizer
-        self.name = model + (f" of {tokens} tokens" if tokens and tokens != SENTENCES else " on SST-5" if tokens else "")
+        self.image = [] if (channels, size) == (1, 28) else ["--channels", str(channels), "--size", str(size)]
+        detail = f" of {tokens} tokens" if tokens else f" {size}x{size}x{channels}" if self.image else ""
+        self.name = model + (" on SST-5" if tokens == SENTENCES else detail)
 
     def is_available(self, options):
         return self.tokens != SENTENCES or options.sst is not None
@@ -32,17 +36,29 @@ class Job:
         words = ["--optimizer", self.optimizer]
         if self.tokens == SENTENCES:
             return words + ["--data", "sst5", "--data-dir", options.sst]
-        return words + (["--seq-len", str(self.tokens)] if self.tokens else [])
+        return words + (["--seq-len", str(self.tokens)] if self.tokens else self.image)
 
     def torch_options(self, options):
         words = ["--optimizer", self.optimizer]
         if self.tokens == SENTENCES:
             return words + ["--sentences", os.path.join(options.sst, "train.txt")]
-        return words + (["--tokens", str(self.tokens)] if self.tokens else [])
+        return words + (["--tokens", str(self.tokens)] if self.tokens else self.image)
+
+
+class Required:
+    """Ratios of rates that are required: to a current PyTorch in fp32 and in bf16 (0: none), and to versions before 2."""
+
+    def __init__(self, fp32, bf16=0, old=0):
+        self.fp32, self.bf16, self.old = fp32, bf16, old
+
+    def of(self, kind, torch):
+        if kind == "bf16":
+            return self.bf16
+        return self.old if self.old and int(torch.facts["torch"].split(".")[0]) < 2 else self.fp32
 
 
 class Point(Job):
-    """A job of the first table: `steps` per turn, the required ratio of rates, and the maximum ratio of memory."""
+    """A job of the first table: `steps` per turn, the required ratios of rates, and the maximum ratio of memory."""
 
     def __init__(self, model, batch, steps, required, memory=MEMORY_LIMIT, threads=None, **job):
         super().__init__(model, batch, **job)
@@ -51,7 +67,7 @@ class Point(Job):
 
 class DevicesPoint(Job):
     """A job of the second table, `batch` samples per device: steps per turn of either side, for turns of about a second,
-    and the required scaling and ratio of rates (0: none)."""
+    the required scaling (of fp32) and ratios of rates."""
 
     def __init__(self, model, batch, torch_steps, steps, scaling, required, **job):
         super().__init__(model, batch, **job)
@@ -60,24 +76,26 @@ class DevicesPoint(Job):
 
 
 POINTS = [
-    Point("resnet18", 128, 3, 4.0),
-    Point("resnet50", 128, 2, 2.5),
-    Point("resnet101", 128, 1, 2.5),
-    Point("cnn", 64, 20, 2.5),
-    Point("cnn", 512, 4, 2.5),
-    Point("bert-base", 8, 1, 1.25, memory=0.75, threads=[1], tokens=128, optimizer="adamw"),
-    Point("transformer", 128, 2, 3.0, threads=[1], tokens=SENTENCES),
-    Point("transformer", 128, 1, 1.5, threads=[1], tokens=64),
-    Point("gpt2", 4, 1, 1.2, memory=1.0, threads=[1], tokens=64, optimizer="adamw"),
-    Point("gpt2", 4, 1, 1.2, memory=1.0, threads=[1], tokens=256, optimizer="adamw"),
+    Point("resnet18", 128, 3, Required(2.5, bf16=2.2, old=4.0)),
+    Point("resnet50", 128, 2, Required(2.2, old=2.5)),
+    Point("resnet101", 128, 1, Required(2.2, old=2.5)),
+    Point("cnn", 64, 20, Required(2.2, bf16=1.8, old=2.5)),
+    Point("cnn", 512, 4, Required(2.2, bf16=1.8, old=2.5)),
+    Point("resnet18", 128, 2, Required(2.2), threads=[1], channels=3, size=32),
+    Point("resnet50", 16, 1, Required(1.4, bf16=1.0), memory=1.0, threads=[1], channels=3, size=224),
+    Point("bert-base", 8, 1, Required(1.2, bf16=1.25, old=1.25), memory=0.75, threads=[1], tokens=128, optimizer="adamw"),
+    Point("transformer", 128, 2, Required(2.5, old=3.0), threads=[1], tokens=SENTENCES),
+    Point("transformer", 128, 1, Required(1.4, bf16=1.2, old=1.5), threads=[1], tokens=64),
+    Point("gpt2", 4, 1, Required(1.2), memory=1.0, threads=[1], tokens=64, optimizer="adamw"),
+    Point("gpt2", 4, 1, Required(1.2), memory=1.0, threads=[1], tokens=256, optimizer="adamw"),
 ]
 
 DEVICES_POINTS = [
-    DevicesPoint("resnet18", 128, 3, 10, 1.93, 4.0),
-    DevicesPoint("resnet50", 128, 2, 4, 1.93, 0),
-    DevicesPoint("cnn", 512, 4, 20, 1.85, 0),
-    DevicesPoint("bert-base", 8, 1, 1, 1.9, 0, tokens=128, optimizer="adamw"),
-    DevicesPoint("transformer", 128, 2, 4, 1.9, 0, tokens=SENTENCES),
+    DevicesPoint("resnet18", 128, 3, 10, 1.93, Required(0, bf16=2.8, old=4.0)),
+    DevicesPoint("resnet50", 128, 2, 4, 1.93, Required(0)),
+    DevicesPoint("cnn", 512, 4, 20, 1.85, Required(0)),
+    DevicesPoint("bert-base", 8, 1, 1, 1.9, Required(0), tokens=128, optimizer="adamw"),
+    DevicesPoint("transformer", 128, 2, 4, 1.9, Required(0), tokens=SENTENCES),
 ]
 
 
@@ -118,10 +136,10 @@ def side(job):
     return {"samples_per_s": statistics.median(job.rates), "rates": job.rates, "peak_rss_bytes": job.peak}
 
 
-def peers(torches, jobs, mine):
-    """PyTorch's part of a row."""
+def peers(pairs, mine):
+    """PyTorch's part of a row: (torch, job) pairs."""
     found = []
-    for torch, job in zip(torches, jobs):
+    for torch, job in pairs:
         peer = {"label": torch.label, "version": torch.facts["torch"], "modes": list(torch.modes)}
         peer.update(side(job))
         if mine:
@@ -131,50 +149,74 @@ def peers(torches, jobs, mine):
     return found
 
 
-def reference(torches, found):
-    """Requirements refer to the first PyTorch in fp32: to its fastest mode, and to the one with least memory."""
-    variants = [peer for peer, torch in zip(found, torches)
-                if torch.python == torches[0].python and "bf16" not in torch.modes]
+def reference(pairs, found):
+    """Requirements refer to the first version of PyTorch: to its fastest mode, and to the one with least memory."""
+    first = pairs[0][0].python
+    variants = [peer for peer, (torch, _) in zip(found, pairs) if torch.python == first]
     best = max(variants, key=lambda peer: peer["samples_per_s"])
     return {"best": best["label"], "ratio": best["ratio"], "memory_ratio": max(p["memory_ratio"] for p in variants)}
 
 
+def of_kind(kind, torches, jobs):
+    """PyTorch's modes that compute in fp32 or in bf16, with their jobs."""
+    return [(torch, job) for torch, job in zip(torches, jobs) if torch.is_bf16() == (kind == "bf16")]
+
+
+def kinds_alone(torches):
+    """Without Lockstep a row per kind of PyTorch's modes."""
+    return [(kind, None) for kind in ("fp32", "bf16") if of_kind(kind, torches, torches)]
+
+
 def measure_threads(point, threads, torches, options):
-    """The row of a point of the first table."""
+    """The rows of a point of the first table, one per precision."""
     torches = [torch for torch in torches if torch.suits(point)]
-    mine = None if options.torch_only else LockstepJob(options, point, 1, threads, options.cpus)
+    mine = [] if options.torch_only else [(p, LockstepJob(options, point, 1, threads, options.cpus, p))
+                                          for p in options.precision]
     starts = [(t.label, lambda t=t: t.start(point, threads, options)) for t in torches]
-    ours = [("lockstep", mine, 2, point.steps)] if mine else []
-    name = f"{point.name} batch {point.batch} threads {threads}"
-    jobs = run(name, starts, point.steps, ours, options.rounds)
-    found = peers(torches, jobs, mine)
-    row = {"model": point.name, "batch": point.batch, "threads": threads, "parameters": jobs[0].parameters,
-           "steps_a_round": point.steps, "rounds": options.rounds, "peers": found}
+    ours = [("lockstep" if p == "fp32" else "lockstep " + p, job, 2, point.steps) for p, job in mine]
+    jobs = run(f"{point.name} batch {point.batch} threads {threads}", starts, point.steps, ours, options.rounds)
+    return [threads_row(point, threads, precision, of_kind(KINDS[precision], torches, jobs), job, options)
+            for precision, job in mine or kinds_alone(torches)]
+
+
+def threads_row(point, threads, precision, pairs, mine, options):
+    found = peers(pairs, mine)
+    row = {"model": point.name, "batch": point.batch, "threads": threads, "precision": precision,
+           "parameters": pairs[0][1].parameters, "steps_a_round": point.steps, "rounds": options.rounds, "peers": found}
     if mine:
-        row.update(reference(torches, found), lockstep={**side(mine), "reported": mine.last},
-                   required_ratio=point.required, required_memory_ratio=point.memory)
-        row["ok"] = row["ratio"] >= point.required and row["memory_ratio"] <= point.memory
+        required = point.required.of(KINDS[precision], pairs[0][0])
+        row.update(reference(pairs, found), lockstep={**side(mine), "reported": mine.last},
+                   required_ratio=required, required_memory_ratio=point.memory)
+        row["ok"] = row["ratio"] >= required and row["memory_ratio"] <= point.memory
     return row
 
 
 def measure_devices(point, torches, options):
-    """The row of a point of the second table."""
+    """The rows of a point of the second table, one per precision."""
     torches = [torch for torch in torches if torch.suits(point)]
     cpus = options.cpus[:DEVICES]
-    one, all_of_them = (LockstepJob(options, point, devices, 1, cpus) for devices in (1, DEVICES))
+    mine = [] if options.torch_only else [
+        (p, [LockstepJob(options, point, devices, 1, cpus, p) for devices in (1, DEVICES)]) for p in options.precision]
     starts = [(t.label + " ddp", lambda t=t: t.start_ranks(point, cpus, options)) for t in torches]
-    ours = [("lockstep 1 device", one, 2, point.steps), (f"{DEVICES} devices", all_of_them, 2, point.steps)]
-    name = f"{point.name} batch {point.batch} devices {DEVICES}"
-    mine = None if options.torch_only else all_of_them
-    jobs = run(name, starts, point.torch_steps, ours if mine else [], options.rounds)
-    found = peers(torches, jobs, mine)
-    row = {"model": point.name, "batch": point.batch, "devices": DEVICES, "parameters": jobs[0].parameters,
-           "steps_a_round": point.steps, "torch_steps_a_round": point.torch_steps, "rounds": options.rounds,
-           "peers": found}
+    ours = [(f"lockstep {p} {name}", job, 2, point.steps) for p, jobs in mine
+            for name, job in zip(("1 device", f"{DEVICES} devices"), jobs)]
+    jobs = run(f"{point.name} batch {point.batch} devices {DEVICES}", starts, point.torch_steps, ours, options.rounds)
+    return [devices_row(point, precision, of_kind(KINDS[precision], torches, jobs), pair, options)
+            for precision, pair in mine or kinds_alone(torches)]
+
+
+def devices_row(point, precision, pairs, mine, options):
+    one, both = mine or (None, None)
+    found = peers(pairs, both)
+    row = {"model": point.name, "batch": point.batch, "devices": DEVICES, "precision": precision,
+           "parameters": pairs[0][1].parameters, "steps_a_round": point.steps, "torch_steps_a_round": point.torch_steps,
+           "rounds": options.rounds, "peers": found}
     if mine:
-        middle, low, high = median_ratio(all_of_them.rates, one.rates)
-        row.update(reference(torches, found), one_device={**side(one), "reported": one.last},
-                   lockstep={**side(mine), "reported": mine.last}, scaling=middle, scaling_min=low, scaling_max=high,
-                   required_scaling=point.scaling, required_ratio=point.required)
-        row["ok"] = middle >= point.scaling and row["ratio"] >= point.required
+        middle, low, high = median_ratio(both.rates, one.rates)
+        scaling = point.scaling if precision == "fp32" else 0
+        required = point.required.of(KINDS[precision], pairs[0][0])
+        row.update(reference(pairs, found), one_device={**side(one), "reported": one.last},
+                   lockstep={**side(both), "reported": both.last}, scaling=middle, scaling_min=low, scaling_max=high,
+                   required_scaling=scaling, required_ratio=required)
+        row["ok"] = middle >= scaling and row["ratio"] >= required
     return row

@@ -7,7 +7,8 @@ import sys
 
 from peers_jobs import HERE, Trouble
 
-BUSY_LOAD = 0.5
+BUSY_LOAD = 0.5  # at the start
+BUSY_SHARE = 0.03  # of the machine's time, for other processes or for other guests of its hypervisor
 
 
 # ---- the machine
@@ -39,8 +40,51 @@ def cpu_model():
     return os.uname().machine
 
 
+def mhz():
+    """Mean clock frequency of the CPUs now, 0 where the kernel does not say."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            found = [float(line.split(":", 1)[1]) for line in f if line.startswith("cpu MHz")]
+    except OSError:
+        found = []
+    return sum(found) / len(found) if found else 0
+
+
+def cpu_times():
+    """CPU seconds since boot, of all CPUs together: in all, at work, and given to other guests of the hypervisor."""
+    with open("/proc/stat") as f:
+        user, nice, system, idle, iowait, irq, softirq, steal = map(int, f.readline().split()[1:9])
+    work = user + nice + system + irq + softirq
+    return [ticks / os.sysconf("SC_CLK_TCK") for ticks in (work + idle + iowait + steal, work, steal)]
+
+
+def own_seconds():
+    """CPU seconds of this process and of those it has waited for."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
 def machine():
-    return {"cpu": cpu_model(), "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
+    """The machine, and what finish_machine() needs to find out what else it did during a measurement."""
+    return {"cpu": cpu_model(), "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0], "mhz": mhz(),
+            "began": {"times": cpu_times(), "own": own_seconds()}}
+
+
+def finish_machine(facts):
+    """After a measurement, when its processes have ended: the share of the machine that others had, and whether it was quiet."""
+    began = facts.pop("began")
+    whole, work, steal = (now - then for now, then in zip(cpu_times(), began["times"]))
+    own = own_seconds() - began["own"]
+    facts.update(mhz=(facts["mhz"] + mhz()) / 2, steal=steal / max(whole, 1e-9),
+                 others=max(work - own, 0) / max(whole, 1e-9))
+    facts["quiet"] = facts["load"] <= BUSY_LOAD and facts["steal"] <= BUSY_SHARE and facts["others"] <= BUSY_SHARE
+    return facts
+
+
+def machine_line(facts):
+    verdict = "quiet" if facts["quiet"] else "NOT QUIET: do not quote these figures"
+    return (f"{facts['cpu']}, {count(facts['cores'], 'CPU')}, {facts['mhz']:.0f} MHz; load {facts['load']:.2f} at the start, "
+            f"steal {facts['steal'] * 100:.1f} %, other processes {facts['others'] * 100:.1f} % of the machine: {verdict}")
 
 
 # ---- the command and its data

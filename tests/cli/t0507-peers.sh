@@ -8,7 +8,7 @@ if [ "$(nproc)" -lt 2 ]; then
 	test_end
 fi
 
-# A PyTorch that trains 1000 samples a second in one process, the ranks together 1600. DIES=N: rank N ends at its first
+# A PyTorch that trains 1000 samples a second in one process, with --bf16 4000, the ranks together 1600. DIES=N: rank N ends at its first
 # order. SLOW: no answer in time.
 cat >torch <<'END'
 #!/usr/bin/env python3
@@ -26,10 +26,11 @@ for line in sys.stdin:
     if os.environ.get("DIES") == str(rank) and world > 1:
         sys.exit("rank is out of memory")
     time.sleep(3600 if "SLOW" in os.environ else 0)
-    seconds = batch / 1000 if world == 1 else (batch * world / 1600 if rank else batch / 1600)
+    alone = batch / (4000 if "--bf16" in argv else 1000)
+    seconds = alone if world == 1 else (batch * world / 1600 if rank else batch / 1600)
     print(json.dumps({"seconds": [seconds] * json.loads(line)["steps"]}), flush=True)
 END
-# A lockstep of 8000 samples a second a device, SCALING times that on two, or without a second device.
+# A lockstep of 8000 samples a second a device, 24000 in bf16, SCALING times that on two, or without a second device.
 cat >lockstep <<'END'
 #!/bin/bash
 [ "$1" = bench ] || exit 2
@@ -38,6 +39,10 @@ case " $* " in
 *" --devices 2 "*)
 	[ -n "$SCALING" ] || { echo "lockstep bench: this version measures one device" >&2; exit 1; }
 	rate=$(awk "BEGIN { print 8000 * $SCALING }") ;;
+esac
+case " $* " in
+*" --precision bf16 "*) rate=24000 ;;
+*" --precision "*) echo "lockstep bench: no such precision" >&2; exit 1 ;;
 esac
 echo "{\"samples_per_s\": $rate, \"version\": \"0\"}"
 END
@@ -70,8 +75,20 @@ ok "and nothing is left of them" none_left
 
 run "${peers[@]}" --quick --models cnn --threads 1
 is "both tables" "$status" 0
-like "threads" "$out" '^cnn +64 +1 +1000.0 +8000.0 +8.00x'
-like "devices" "$out" '^cnn +512 +8000.0 +15600.0 +1.95x .* 1600.0 +9.75x .* yes$'
+cp .out .tables
+like "threads" "$out" '^cnn +64 +1 +fp32 +1000.0 +8000.0 +8.00x'
+like "devices" "$out" '^cnn +512 +fp32 +8000.0 +15600.0 +1.95x .* 1600.0 +9.75x .* yes$'
+
+run "${peers[@]}" --quick --models cnn --threads 1 --only threads --bf16 --precision fp32,bf16
+is "both precisions" "$status" 0
+like "fp32 beside fp32" "$out" '^cnn +64 +1 +fp32 +1000.0 +8000.0 +8.00x'
+like "bf16 beside bf16" "$out" '^cnn +64 +1 +bf16 +4000.0 +24000.0 +6.00x .* 1.8x, '
+run "${peers[@]}" --models cnn --precision bf16
+is "bf16 beside fp32 is refused" "$status" 2
+like "with the reason" "$err" 'give both'
+run "${peers[@]}" --models cnn --precision fp64
+like "an unknown precision is named" "$err" 'no precision fp64'
+like "the machine's state is printed" "$(cat .tables)" '^machine .* MHz; load .* steal .* %, other processes .* % of the machine: '
 
 SCALING=1.84 run "${peers[@]}" --only devices --models cnn
 is "too little scaling is a failure" "$status" 1
@@ -79,7 +96,7 @@ like "which the table shows" "$out" ' 1.84x .* NO$'
 
 SCALING='' run "${peers[@]}" --models cnn --threads 1
 is "a lockstep without devices is a failure" "$status" 1
-like "after the first table" "$out" '^cnn +512 +1 '
+like "after the first table" "$out" '^cnn +512 +1 +fp32 '
 like "and told" "$out" '^note: the table of devices is not complete: .*measures one device'
 SCALING='' run "${peers[@]}" --models cnn --only devices
 is "nothing measured" "$status" 2
