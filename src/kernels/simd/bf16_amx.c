@@ -24,31 +24,20 @@ enum {
 /* What the intrinsics read and write is not always declared to the compiler. */
 #define MEMORY_IS_WRITTEN() __asm__ volatile("" ::: "memory")
 
-/* Tiles of a block: its sums 0 to 3, row by row, then two of x and two of w. */
-static void configure(int rows, int cols)
+/* Tiles of a block: its sums 0 to 3, two beside each other; 4 and 5 of x, upper and lower; 6 and 7 of w, left and right. */
+static void configure(int rows)
 {
+	const int upper = rows < TILE ? rows : TILE, lower = rows - upper;
+	const int heights[8] = { upper, upper, lower, lower, upper, lower, TILE, TILE };
 	struct {
 		uint8_t palette, start, zeros[14];
 		uint16_t bytes[16];
 		uint8_t rows[16];
 	} c = { .palette = 1 };
-	const int second = rows > TILE ? rows - TILE : 0, first = rows - second;
 
-	for (int i = 0; i < 2 + 2 * (cols > TILE); i++) {
-		static const uint8_t sums[] = { 0, 2, 1, 3 }; /* the first column's, the second's */
-		const int is_lower = sums[i] >= 2;
-		if (is_lower && !second)
-			continue;
-		c.rows[sums[i]] = (uint8_t)(is_lower ? second : first);
-		c.bytes[sums[i]] = ROW_BYTES;
-	}
-	for (int i = 0; i < 1 + (second > 0); i++) {
-		c.rows[4 + i] = (uint8_t)(i ? second : first);
-		c.bytes[4 + i] = ROW_BYTES;
-	}
-	for (int i = 0; i < 1 + (cols > TILE); i++) {
-		c.rows[6 + i] = TILE;
-		c.bytes[6 + i] = ROW_BYTES;
+	for (int i = 0; i < 8; i++) { /* one of no rows is not used */
+		c.rows[i] = (uint8_t)heights[i];
+		c.bytes[i] = heights[i] > 0 ? ROW_BYTES : 0;
 	}
 	MEMORY_IS_WRITTEN();
 	_tile_loadconfig(&c);
@@ -148,7 +137,7 @@ static void gemm(const ls_bf16_shape *s, const ls_bf16_part *parts, int count, f
 	for (int left = s->rows, before = 0; left > 0; left -= BLOCK) {
 		const int rows = left < BLOCK ? left : BLOCK;
 		if (rows != before)
-			configure(rows, s->cols);
+			configure(rows);
 		strip(p, rows, s->cols);
 		before = rows;
 		p.x += BLOCK * p.ldx;
