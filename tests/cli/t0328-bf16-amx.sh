@@ -56,7 +56,7 @@ run "$LOCKSTEP" plan pamx.json --nodes 2 --rate 1gbit
 like "a plan names that" "$out" '^mlp, batch 4, adam, products in bf16-amx: '
 
 # auto
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 32 --steps 1 --precision auto --run auto
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 32 --test-samples 8 --steps 1 --schedule constant --precision auto --run auto
 like "auto measures and says so" "$err" '^--precision auto is (fp32|bf16|bf16-amx): measured fp32 [0-9]+[a-z0-9, -]* GFLOP/s on one thread$'
 wanted=$(sed -nE 's/^--precision auto is ([a-z0-9-]+):.*/\1/p' <<<"$err")
 ok "and the run keeps it ($wanted)" json auto/run.json "o['settings']['precision'] == '$wanted'"
