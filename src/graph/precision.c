@@ -11,8 +11,9 @@ static const struct {
 	const char *name, *summary;
 } precisions[] = {
 	[LS_PRECISION_FP32] = { "fp32", "products, sums and values in fp32 (the default)" },
-	[LS_PRECISION_BF16] = { "bf16", "products of convolutions and linear layers in bf16, summed in fp32; weights, values and "
-			      "update in fp32" },
+	[LS_PRECISION_BF16] = { "bf16", "products of convolutions and linear layers in bf16, summed in fp32; weights, "
+					"values and "
+					"update in fp32" },
 	[LS_PRECISION_BF16_AMX] = { "bf16-amx", "the same, summed as AMX does, in steps: bits of its own" },
 	[LS_PRECISION_COUNT] = { "auto", "what a short measurement at the start finds clearly faster than fp32, "
 					 "else fp32" },

@@ -236,7 +236,12 @@ LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, L
 
 /* precision.c: in which precision layers multiply, and whether the processor has instructions for it: they are emulated
  * otherwise, to the same bits. */
-typedef enum ls_precision { LS_PRECISION_FP32, LS_PRECISION_BF16, LS_PRECISION_BF16_AMX, LS_PRECISION_COUNT } ls_precision;
+typedef enum ls_precision {
+	LS_PRECISION_FP32,
+	LS_PRECISION_BF16,
+	LS_PRECISION_BF16_AMX,
+	LS_PRECISION_COUNT
+} ls_precision;
 const struct ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision); /* NULL: fp32 */
 int ls_op_precision_is_native(ls_precision precision);
 

@@ -12,12 +12,15 @@
 
 const ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision)
 {
-	return precision == LS_PRECISION_FP32 ? NULL : precision == LS_PRECISION_BF16 ? ls_bf16_get() : ls_bf16_amx_get();
+	return precision == LS_PRECISION_FP32   ? NULL
+	       : precision == LS_PRECISION_BF16 ? ls_bf16_get()
+						: ls_bf16_amx_get();
 }
 
 int ls_op_precision_is_native(ls_precision precision)
 {
-	return precision == LS_PRECISION_FP32 || (precision == LS_PRECISION_BF16 ? ls_bf16_is_native() : ls_bf16_amx_is_native());
+	return precision == LS_PRECISION_FP32 ||
+	       (precision == LS_PRECISION_BF16 ? ls_bf16_is_native() : ls_bf16_amx_is_native());
 }
 
 /* ---- rates ---- */
