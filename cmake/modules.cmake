@@ -65,8 +65,9 @@ set(LS_ISA_FLAGS_generic "")
 set(LS_ISA_FLAGS_neon "")
 set(LS_ISA_FLAGS_avx2 -march=haswell)
 set(LS_ISA_FLAGS_avx512 -march=skylake-avx512 -mprefer-vector-width=512)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64") # the one file that may use it: empty for other sets
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64") # the files that may use them: empty for other sets
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/kernels/simd/bf16_native.c APPEND PROPERTY COMPILE_OPTIONS -mavx512bf16)
+  set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/kernels/simd/bf16_amx.c APPEND PROPERTY COMPILE_OPTIONS -mavx512bf16 -mamx-tile -mamx-bf16)
 endif()
 
 # ls_module(NAME USES modules... LIBS libraries... PER_ISA folders...). NAME is a folder of src/ or src/tools/. A module

@@ -102,7 +102,7 @@ typedef struct ls_bench_result {
 	size_t repeat_count;
 	ls_bench_repeat *repeats; /* in order; the same */
 	char *profile_text;       /* with options.profile_text; the same */
-	char precision[16];       /* "fp32" or "bf16" */
+	char precision[16];       /* "fp32", "bf16" or "bf16-amx" */
 	uint64_t reserved[6];     /* 0 */
 } ls_bench_result;
 

@@ -80,7 +80,7 @@ typedef struct ls_forecast {
 	double gradient_bytes; /* fp32 */
 	size_t count;
 	ls_forecast_row *row;
-	char precision[16];   /* of the profile: "fp32" or "bf16" */
+	char precision[16];   /* of the profile: "fp32", "bf16" or "bf16-amx" */
 	uint64_t reserved[6]; /* 0 */
 } ls_forecast;
 

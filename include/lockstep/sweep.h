@@ -70,7 +70,7 @@ typedef struct ls_sweep_row {
 	int64_t launches, launches_failed, launches_busy; /* that were made; of these: failed, on a busy machine */
 	double spread_within, spread_between; /* (maximum - minimum) / median of repeats in a launch, and of launches */
 	double speedup;                       /* over one device with the same model, data and batch; 0: not measured */
-	char precision[16];                   /* "fp32" or "bf16" */
+	char precision[16];                   /* "fp32", "bf16" or "bf16-amx" */
 	uint64_t reserved[6];                 /* 0 */
 } ls_sweep_row;
 

@@ -7,10 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 static const char *const isa_names[LS_ISA_COUNT] = { "generic", "avx2", "avx512", "neon" };
 
-static pthread_once_t looked = PTHREAD_ONCE_INIT, chose = PTHREAD_ONCE_INIT;
+static pthread_once_t looked = PTHREAD_ONCE_INIT, chose = PTHREAD_ONCE_INIT, asked_for_tiles = PTHREAD_ONCE_INIT;
 static int isa_here[LS_ISA_COUNT]; /* this build and this processor have it */
+static int amx_here;
 static ls_isa isa_best, isa_chosen;
 static char isa_wish[32]; /* LOCKSTEP_ISA as it was at the first call */
 
@@ -67,6 +74,44 @@ int ls_isa_has(int isa)
 const char *ls_isa_name(ls_isa isa)
 {
 	return (unsigned)isa < LS_ISA_COUNT ? isa_names[isa] : "unknown";
+}
+
+#if defined(__x86_64__)
+
+/* Registers that the operating system saves: bits 17 and 18 are the tiles' configuration and their data. */
+static int saves_tiles(void)
+{
+	unsigned low, high;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	return (low & 3u << 17) == 3u << 17;
+}
+
+/* A process has to ask for the tiles' data once; Linux before 5.16 does not know the question. */
+static void ask_for_tiles(void)
+{
+	enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+	const unsigned has_xgetbv = 1u << 27, has_tiles = 1u << 24 | 1u << 22; /* AMX-TILE, AMX-BF16 */
+	unsigned a, b, c, d;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & has_xgetbv))
+		return;
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & has_tiles) != has_tiles)
+		return;
+#if defined(SYS_arch_prctl)
+	amx_here = saves_tiles() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#endif
+}
+
+#else
+
+static void ask_for_tiles(void) {}
+
+#endif
+
+int ls_isa_has_amx(void)
+{
+	pthread_once(&asked_for_tiles, ask_for_tiles);
+	return amx_here;
 }
 
 int ls_isa_is_emulated(ls_isa isa)

@@ -25,6 +25,9 @@ const char *ls_isa_name(ls_isa isa);
 /* Whether this build and this processor have it. */
 int ls_isa_has(int isa);
 
+/* Whether this processor has AMX's tiles of bf16, and the operating system lets this process use them. */
+int ls_isa_has_amx(void);
+
 /* Whether fused multiply-adds are computed by other instructions: the same bits, many times slower. */
 int ls_isa_is_emulated(ls_isa isa);
 

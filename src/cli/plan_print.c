@@ -89,9 +89,10 @@ void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE 
 				.heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s (90 %)  ",
 					   "ideal", "<limited by" } };
 
-	const char *precision = strcmp(f->precision, "bf16") ? "" : ", products in bf16";
-	fprintf(to, "%s, batch %" PRId64 ", %s%s: one device %.1f samples/s, gradient %.1f MB\n\n", f->model, f->batch,
-		f->optimizer, precision, f->device_per_s, f->gradient_bytes / 1e6);
+	const int is_fp32 = !strcmp(f->precision, "fp32");
+	fprintf(to, "%s, batch %" PRId64 ", %s%s%s: one device %.1f samples/s, gradient %.1f MB\n\n", f->model,
+		f->batch, f->optimizer, is_fp32 ? "" : ", products in ", is_fp32 ? "" : f->precision, f->device_per_s,
+		f->gradient_bytes / 1e6);
 	for (size_t i = 0; i < f->count; i++)
 		add_row(&table, f, i);
 	ls_text_table_print(&table, to);

@@ -34,7 +34,7 @@ struct ls_graph {
 	int coupled;                /* some node mixes samples (batch statistics): a micro-batch must run as a whole */
 	int streams;                /* of random numbers, handed out to nodes */
 	ls_task task;               /* decides the loss of a graph that has none when it is finished */
-	int is_bf16;                /* products in bf16: precision.c */
+	ls_precision precision;     /* of products: precision.c */
 	int conv_algorithm;         /* of convolutions, an ls_conv_algorithm: conv_algorithm.c */
 };
 
@@ -90,12 +90,20 @@ void ls_graph_fuse(ls_graph *graph);
 ls_status ls_graph_freeze(ls_graph *graph, const char *patterns);
 
 /*
- * precision.c: compute the products of convolutions and linear layers in bf16, forward and backward, or all in fp32. `auto`
- * is resolved to one of the two: bf16 where the processor has instructions for it.
+ * precision.c: compute the products of convolutions and linear layers in bf16 or bf16-amx, forward and backward, or all in fp32.
+ * `auto` is resolved to what ls_precision_choose() finds.
  */
 ls_status ls_graph_set_precision(ls_graph *graph, const char *precision);
 
-/* The names of precisions, and what they are. NULL past the end. */
+/* The fastest precision by a measurement, and what it measured; fp32 unless another one is clearly faster. It is made once per
+ * process. */
+typedef struct ls_precision_choice {
+	ls_precision precision;
+	double rates[LS_PRECISION_COUNT]; /* ls_op_product_rates() */
+} ls_precision_choice;
+ls_status ls_precision_choose(ls_precision_choice *out);
+
+/* The names of precisions in the order of ls_precision, then "auto", and what they are. NULL past the end. */
 const char *ls_precision_name_at(size_t i);
 const char *ls_precision_summary_at(size_t i);
 

@@ -1,6 +1,7 @@
 /*
  * precision.c - in which precision a graph multiplies.
  */
+#include <pthread.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -9,10 +10,13 @@
 static const struct {
 	const char *name, *summary;
 } precisions[] = {
-	{ "fp32", "products, sums and values in fp32 (the default)" },
-	{ "bf16",
-	  "products of convolutions and linear layers in bf16, summed in fp32; weights, values and update in fp32" },
-	{ "auto", "bf16 where the processor has instructions for it, else fp32" },
+	[LS_PRECISION_FP32] = { "fp32", "products, sums and values in fp32 (the default)" },
+	[LS_PRECISION_BF16] = { "bf16", "products of convolutions and linear layers in bf16, summed in fp32; weights, "
+					"values and "
+					"update in fp32" },
+	[LS_PRECISION_BF16_AMX] = { "bf16-amx", "the same, summed as AMX does, in steps: bits of its own" },
+	[LS_PRECISION_COUNT] = { "auto", "what a short measurement at the start finds clearly faster than fp32, "
+					 "else fp32" },
 };
 
 const char *ls_precision_name_at(size_t i)
@@ -25,18 +29,44 @@ const char *ls_precision_summary_at(size_t i)
 	return i < sizeof(precisions) / sizeof(*precisions) ? precisions[i].summary : NULL;
 }
 
-static const char *resolved(const char *precision)
+/* ---- auto ---- */
+
+static pthread_once_t chosen = PTHREAD_ONCE_INIT;
+static ls_precision_choice choice;
+static ls_status choice_status;
+
+static void choose(void)
 {
-	if (strcmp(precision, "auto") != 0)
-		return precision;
-	return ls_op_bf16_is_native() ? "bf16" : "fp32";
+	const double clearly = 1.2; /* times as fast: layers are not products alone */
+
+	choice_status = ls_op_product_rates(choice.rates);
+	if (choice_status != LS_OK)
+		return;
+	for (int i = LS_PRECISION_BF16; i < LS_PRECISION_COUNT; i++)
+		if (choice.rates[i] > choice.rates[choice.precision] &&
+		    choice.rates[i] >= clearly * choice.rates[LS_PRECISION_FP32])
+			choice.precision = (ls_precision)i;
+}
+
+ls_status ls_precision_choose(ls_precision_choice *out)
+{
+	pthread_once(&chosen, choose);
+	if (choice_status != LS_OK)
+		return ls_fail(choice_status, "no memory to measure products in fp32 and bf16");
+	*out = choice;
+	return LS_OK;
 }
 
 ls_status ls_graph_set_precision(ls_graph *graph, const char *precision)
 {
+	ls_precision_choice best = { 0 };
 	size_t row;
 
 	LS_TRY(ls_name_find("precision", precision, ls_precision_name_at, &row));
-	graph->is_bf16 = strcmp(resolved(precision), "bf16") == 0;
+	if (row == LS_PRECISION_COUNT) {
+		LS_TRY(ls_precision_choose(&best));
+		row = best.precision;
+	}
+	graph->precision = (ls_precision)row;
 	return LS_OK;
 }

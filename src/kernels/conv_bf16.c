@@ -58,13 +58,36 @@ static int reads_all(const ls_conv_geometry *g)
 	return g->kernel_h >= g->stride && g->kernel_w >= g->stride;
 }
 
-void ls_conv_bf16_round(const ls_conv_bf16_rows *s, const float *x, uint32_t *out, ls_member member)
+/* Segments of positions, transposed. A pair has samples of one position, so an odd micro-batch goes position by position. */
+static void round_turned(const ls_bf16_kernels *kernels, const ls_conv_bf16_rows *s, const float *x, uint32_t *out,
+			 ls_member member)
+{
+	const int64_t segments = (s->w + s->segment - 1) / s->segment, half = (s->n + 1) / 2;
+	int64_t begin, end;
+
+	ls_team_range(member, (int64_t)s->blocks * s->h * segments, &begin, &end);
+	for (int64_t i = begin; i < end; i++) {
+		const int64_t first = i % segments * s->segment, p = i / segments * s->w + first;
+		const int count = ls_min_int(s->segment, s->w - (int)first), together = s->n % 2 ? 1 : count;
+		if (s->only_read && !is_read(s->only_read, s->w, p % ((int64_t)s->h * s->w)))
+			continue;
+		for (int k = 0; k < count; k += together)
+			kernels->turned(x + (p + k) * s->n * s->row, together * s->n, s->row, s->row,
+					out + p * half * s->row + k * half, count * half);
+	}
+}
+
+void ls_conv_bf16_round(const ls_bf16_kernels *kernels, const ls_conv_bf16_rows *s, const float *x, uint32_t *out,
+			ls_member member)
 {
 	const int64_t positions = (int64_t)s->blocks * s->h * s->w, rows = s->paired ? (s->n + 1) / 2 * 2 : s->n;
 	const int together = !s->only_read && rows == s->n;
-	const ls_bf16_kernels *kernels = ls_bf16_get();
 	int64_t begin, end;
 
+	if (s->segment > 0) {
+		round_turned(kernels, s, x, out, member);
+		return;
+	}
 	ls_team_range(member, positions, &begin, &end);
 	for (int64_t p = begin, count; p < end; p += count) {
 		count = together ? (end - p < 64 ? end - p : 64) : 1;
@@ -99,7 +122,8 @@ ls_conv_bf16_rows ls_conv_bf16_dy(const ls_conv_plan *plan, int paired)
 }
 
 /* Blocks as forward wants them: (slot, out block, in block), each in pairs of inputs, (in_panel / 2, out_panel). */
-static void pack_forward(const ls_conv_plan *plan, const float *weights, uint32_t *out, ls_member member)
+static void pack_forward(const ls_bf16_kernels *kernels, const ls_conv_plan *plan, const float *weights, uint32_t *out,
+			 ls_member member)
 {
 	const ls_conv_walk *f = &plan->forward;
 	const int64_t floats = (int64_t)f->source_panel * f->panel;
@@ -108,13 +132,12 @@ static void pack_forward(const ls_conv_plan *plan, const float *weights, uint32_
 
 	ls_team_range(member, (int64_t)plan->reachable_taps * f->blocks * f->source_blocks, &begin, &end);
 	for (int64_t i = begin; i < end; i++)
-		ls_bf16_get()->pairs(weights + i * floats, f->source_panel, f->panel, f->panel,
-				     out + (size_t)i * words);
+		kernels->pairs(weights + i * floats, f->source_panel, f->panel, f->panel, out + (size_t)i * words);
 }
 
 /* As the gradient of the input wants them: (slot, in block, out block), each in pairs of outputs, (out_panel / 2, in_panel). */
-static void pack_backward(const ls_conv_plan *plan, const float *weights, uint32_t *out, uint32_t *spare,
-			  ls_member member)
+static void pack_backward(const ls_bf16_kernels *kernels, const ls_conv_plan *plan, const float *weights, uint32_t *out,
+			  uint32_t *spare, ls_member member)
 {
 	const ls_conv_walk *f = &plan->forward;
 	const int64_t floats = (int64_t)f->source_panel * f->panel;
@@ -124,7 +147,7 @@ static void pack_backward(const ls_conv_plan *plan, const float *weights, uint32
 	for (int64_t i = begin; i < end; i++) {
 		const int64_t s = i % f->source_blocks, block = i / f->source_blocks % f->blocks,
 			      slot = i / f->source_blocks / f->blocks;
-		ls_bf16_get()->rows(weights + i * floats, floats, spare);
+		kernels->rows(weights + i * floats, floats, spare);
 		ls_simd_get()->transpose(
 			(const float *)spare, f->source_panel, f->panel / 2, f->panel / 2,
 			(float *)(out + ((slot * f->source_blocks + s) * f->blocks + block) * floats / 2),
@@ -234,17 +257,17 @@ static void unit_place(const ls_conv_plan *plan, const ls_conv_walk *w, int64_t 
 	*tile = near ? unit / w->blocks : unit % w->tiles;
 }
 
-void ls_conv_bf16_forward(const ls_conv_plan *plan, const float *x, const float *weights, const ls_conv_epilogue *e,
-			  float *y, float *scratch, ls_member member)
+void ls_conv_bf16_forward(const ls_bf16_kernels *kernels, const ls_conv_plan *plan, const float *x,
+			  const float *weights, const ls_conv_epilogue *e, float *y, float *scratch, ls_member member)
 {
 	const ls_conv_walk *w = &plan->forward;
 	const ls_conv_bf16_rows rows = ls_conv_bf16_x(plan, 0);
 	uint32_t *source = (uint32_t *)scratch, *packed = source + ls_conv_bf16_rows_words(&rows);
-	const walk_job job = { plan, w, source, packed, y, 0, ls_bf16_get() };
+	const walk_job job = { plan, w, source, packed, y, 0, kernels };
 	int64_t unit, block, index;
 
-	ls_conv_bf16_round(&rows, x, source, member);
-	pack_forward(plan, weights, packed, member);
+	ls_conv_bf16_round(kernels, &rows, x, source, member);
+	pack_forward(kernels, plan, weights, packed, member);
 	ls_team_barrier(member);
 	while ((unit = ls_team_next(member, w->tiles * w->blocks)) >= 0) {
 		unit_place(plan, w, unit, &block, &index);
@@ -255,19 +278,19 @@ void ls_conv_bf16_forward(const ls_conv_plan *plan, const float *x, const float 
 	}
 }
 
-void ls_conv_bf16_backward_data(const ls_conv_plan *plan, const float *dy, const float *weights, int accumulate,
-				float *dx, float *scratch, ls_member member)
+void ls_conv_bf16_backward_data(const ls_bf16_kernels *kernels, const ls_conv_plan *plan, const float *dy,
+				const float *weights, int accumulate, float *dx, float *scratch, ls_member member)
 {
 	const ls_conv_walk *w = &plan->backward;
 	const ls_conv_bf16_rows rows = ls_conv_bf16_dy(plan, 0);
 	const size_t block = block_words(w->source_panel, w->panel);
 	uint32_t *source = (uint32_t *)scratch, *spare = source + ls_conv_bf16_rows_words(&rows);
 	uint32_t *packed = spare + (size_t)member.size * block;
-	const walk_job job = { plan, w, source, packed, dx, accumulate, ls_bf16_get() };
+	const walk_job job = { plan, w, source, packed, dx, accumulate, kernels };
 	int64_t unit, to, index;
 
-	ls_conv_bf16_round(&rows, dy, source, member);
-	pack_backward(plan, weights, packed, spare + (size_t)member.rank * block, member);
+	ls_conv_bf16_round(kernels, &rows, dy, source, member);
+	pack_backward(kernels, plan, weights, packed, spare + (size_t)member.rank * block, member);
 	ls_team_barrier(member);
 	while ((unit = ls_team_next(member, w->tiles * w->blocks)) >= 0) {
 		unit_place(plan, w, unit, &to, &index);

@@ -50,16 +50,17 @@ static uint32_t *own_words(const ls_linear_plan *p, int64_t rows, float *scratch
 }
 
 /* out = x in pairs of channels, (blocks, rows, panel / 2). */
-static void round_rows(const float *x, int64_t floats, uint32_t *out, ls_member member)
+static void round_rows(const ls_bf16_kernels *kernels, const float *x, int64_t floats, uint32_t *out, ls_member member)
 {
 	int64_t begin, end;
 	ls_team_range(member, floats / 16, &begin, &end);
-	ls_bf16_get()->rows(x + 16 * begin, 16 * (end - begin), out + 8 * begin);
+	kernels->rows(x + 16 * begin, 16 * (end - begin), out + 8 * begin);
 	ls_team_barrier(member);
 }
 
-/* out = x in pairs of rows, (blocks, half of the rows, panel). */
-static void pair_rows(const float *x, int blocks, int64_t rows, int panel, uint32_t *out, ls_member member)
+/* out = x in pairs of rows, (blocks, half of the rows, panel); turned, a chunk of it is (panel, pairs of the chunk). */
+static void pair_rows(const ls_bf16_kernels *kernels, const float *x, int blocks, int64_t rows, int panel,
+		      int is_turned, uint32_t *out, ls_member member)
 {
 	const int64_t half = (rows + 1) / 2, chunks = (half + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
 	int64_t begin, end;
@@ -67,8 +68,12 @@ static void pair_rows(const float *x, int blocks, int64_t rows, int panel, uint3
 	for (int64_t i = begin; i < end; i++) {
 		const int64_t block = i / chunks, first = i % chunks * CHUNK_PAIRS;
 		const int64_t count = smaller(2 * CHUNK_PAIRS, rows - 2 * first);
-		ls_bf16_get()->pairs(x + (block * rows + 2 * first) * panel, count, panel, panel,
-				     out + (block * half + first) * panel);
+		const float *from = x + (block * rows + 2 * first) * panel;
+		uint32_t *to = out + (block * half + first) * panel;
+		if (is_turned)
+			kernels->turned(from, count, panel, panel, to, (count + 1) / 2);
+		else
+			kernels->pairs(from, count, panel, panel, to);
 	}
 }
 
@@ -86,34 +91,33 @@ static void turn_words(const uint32_t *in, int rows, int half, uint32_t *out, in
 }
 
 /* Block (ob, ib) as forward needs it: (in_panel / 2, out_panel), in pairs of inputs. */
-static void pack_forward(const ls_linear_plan *p, const float *weights, int64_t ob, int64_t ib, uint32_t *out,
-			 uint32_t *spare)
+static void pack_forward(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const float *weights, int64_t ob,
+			 int64_t ib, uint32_t *out, uint32_t *spare)
 {
 	const float *w = weights + ls_linear_block_place(p, ob, ib);
 	if (!p->tied) {
-		ls_bf16_get()->pairs(w, p->in_panel, p->out_panel, p->out_panel, out);
+		kernels->pairs(w, p->in_panel, p->out_panel, p->out_panel, out);
 		return;
 	}
 	const int outputs = ls_linear_outputs_of(p, ob);
 	for (int o = 0; o < outputs; o++)
-		ls_bf16_get()->rows(w + (int64_t)o * p->in_blocks * p->in_panel, p->in_panel,
-				    spare + o * p->in_panel / 2);
+		kernels->rows(w + (int64_t)o * p->in_blocks * p->in_panel, p->in_panel, spare + o * p->in_panel / 2);
 	turn_words(spare, outputs, p->in_panel / 2, out, p->out_panel);
 }
 
 /* The same for the gradient of the input: (out_panel / 2, in_panel), in pairs of outputs. */
-static void pack_backward(const ls_linear_plan *p, const float *weights, int64_t ob, int64_t ib, uint32_t *out,
-			  uint32_t *spare)
+static void pack_backward(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const float *weights, int64_t ob,
+			  int64_t ib, uint32_t *out, uint32_t *spare)
 {
 	const float *w = weights + ls_linear_block_place(p, ob, ib);
 	if (p->tied) {
 		const int outputs = ls_linear_outputs_of(p, ob), words = p->out_panel / 2 * p->in_panel;
 		if (outputs < p->out_panel)
 			memset(out, 0, sizeof(*out) * (size_t)words);
-		ls_bf16_get()->pairs(w, outputs, p->in_panel, (int64_t)p->in_blocks * p->in_panel, out);
+		kernels->pairs(w, outputs, p->in_panel, (int64_t)p->in_blocks * p->in_panel, out);
 		return;
 	}
-	ls_bf16_get()->rows(w, (int64_t)p->in_panel * p->out_panel, spare);
+	kernels->rows(w, (int64_t)p->in_panel * p->out_panel, spare);
 	turn_words(spare, p->in_panel, p->out_panel / 2, out, p->in_panel);
 }
 
@@ -121,10 +125,11 @@ static void pack_backward(const ls_linear_plan *p, const float *weights, int64_t
 
 /* y of one block (rows, to_panel) = sum over `blocks` of x (rows, from_panel) . packed weights, of one stretch. */
 typedef struct walk {
+	const ls_bf16_kernels *kernels;
 	const ls_linear_plan *plan;
 	const float *weights;
-	void (*pack)(const ls_linear_plan *p, const float *weights, int64_t ob, int64_t ib, uint32_t *out,
-		     uint32_t *spare);
+	void (*pack)(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const float *weights, int64_t ob,
+		     int64_t ib, uint32_t *out, uint32_t *spare);
 	const uint32_t *x; /* rounded rows */
 	int64_t rows;
 	int is_forward;
@@ -140,8 +145,8 @@ static void walk_stretch(const walk *k, int64_t to, int64_t first, int64_t count
 		const int64_t blocks = smaller(TOGETHER, k->from_blocks - from);
 		ls_bf16_part parts[TOGETHER];
 		for (int64_t b = 0; b < blocks; b++) {
-			k->pack(k->plan, k->weights, k->is_forward ? to : from + b, k->is_forward ? from + b : to,
-				words + b * block_words, spare);
+			k->pack(k->kernels, k->plan, k->weights, k->is_forward ? to : from + b,
+				k->is_forward ? from + b : to, words + b * block_words, spare);
 			parts[b] = (ls_bf16_part){ k->x + ((from + b) * k->rows + first) * k->from_panel / 2,
 						   words + b * block_words };
 		}
@@ -152,20 +157,21 @@ static void walk_stretch(const walk *k, int64_t to, int64_t first, int64_t count
 					      .ldw = k->to_panel,
 					      .ldy = k->to_panel,
 					      .accumulate = accumulate || from > 0 };
-		ls_bf16_get()->gemm(&shape, parts, (int)blocks, y);
+		k->kernels->gemm(&shape, parts, (int)blocks, y);
 	}
 }
 
-void ls_linear_bf16_forward(const ls_linear_plan *p, int64_t rows, const float *x, const float *weights,
-			    const ls_linear_epilogue *e, float *y, float *scratch, ls_member member)
+void ls_linear_bf16_forward(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows, const float *x,
+			    const float *weights, const ls_linear_epilogue *e, float *y, float *scratch,
+			    ls_member member)
 {
-	const walk k = { p,           weights,     pack_forward, (const uint32_t *)scratch, rows, 1, p->in_blocks,
-			 p->in_panel, p->out_panel };
+	const walk k = { kernels, p, weights,      pack_forward, (const uint32_t *)scratch,
+			 rows,    1, p->in_blocks, p->in_panel,  p->out_panel };
 	const int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS;
 	uint32_t *words = own_words(p, rows, scratch, member);
 	float *into = e->before ? e->before : y;
 
-	round_rows(x, p->in_blocks * rows * p->in_panel, (uint32_t *)scratch, member);
+	round_rows(kernels, x, p->in_blocks * rows * p->in_panel, (uint32_t *)scratch, member);
 	for (int64_t unit; (unit = ls_team_next(member, stretches * p->out_blocks)) >= 0;) {
 		const int64_t ob = unit % p->out_blocks, first = unit / p->out_blocks * STRETCH_ROWS;
 		const int64_t count = smaller(STRETCH_ROWS, rows - first), place = (ob * rows + first) * p->out_panel;
@@ -174,16 +180,16 @@ void ls_linear_bf16_forward(const ls_linear_plan *p, int64_t rows, const float *
 	}
 }
 
-void ls_linear_bf16_backward_data(const ls_linear_plan *p, int64_t rows, const float *dy, const float *weights,
-				  int accumulate, float *dx, float *scratch, ls_member member)
+void ls_linear_bf16_backward_data(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
+				  const float *dy, const float *weights, int accumulate, float *dx, float *scratch,
+				  ls_member member)
 {
-	const walk k = { p,          weights, pack_backward, (const uint32_t *)scratch,
-			 rows,       0,       p->out_blocks, p->out_panel,
-			 p->in_panel };
+	const walk k = { kernels, p, weights,       pack_backward, (const uint32_t *)scratch,
+			 rows,    0, p->out_blocks, p->out_panel,  p->in_panel };
 	const int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS;
 	uint32_t *words = own_words(p, rows, scratch, member);
 
-	round_rows(dy, p->out_blocks * rows * p->out_panel, (uint32_t *)scratch, member);
+	round_rows(kernels, dy, p->out_blocks * rows * p->out_panel, (uint32_t *)scratch, member);
 	for (int64_t unit; (unit = ls_team_next(member, stretches * p->in_blocks)) >= 0;) {
 		const int64_t ib = unit % p->in_blocks, first = unit / p->in_blocks * STRETCH_ROWS;
 		walk_stretch(&k, ib, first, smaller(STRETCH_ROWS, rows - first), accumulate,
@@ -192,8 +198,8 @@ void ls_linear_bf16_backward_data(const ls_linear_plan *p, int64_t rows, const f
 }
 
 /* dw of one block: the sum over pairs of rows, in order. */
-static void weights_block(const ls_linear_plan *p, int64_t half, int64_t ob, int64_t ib, const uint32_t *in,
-			  const uint32_t *out, int accumulate, float *dw)
+static void weights_block(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t half, int64_t ob, int64_t ib,
+			  const uint32_t *in, const uint32_t *out, int accumulate, float *dw)
 {
 	const int is_tied = p->tied, row = p->in_blocks * p->in_panel;
 	ls_bf16_shape s = { .rows = is_tied ? ls_linear_outputs_of(p, ob) : p->in_panel,
@@ -201,20 +207,24 @@ static void weights_block(const ls_linear_plan *p, int64_t half, int64_t ob, int
 			    .ldx = is_tied ? p->out_panel : p->in_panel,
 			    .ldw = is_tied ? p->in_panel : p->out_panel,
 			    .ldy = is_tied ? row : p->out_panel,
-			    .transposed = 1 };
+			    .transposed = !kernels->turned };
+	const int64_t left = s.ldx;
 	const uint32_t *x = is_tied ? out + ob * half * p->out_panel : in + ib * half * p->in_panel;
 	const uint32_t *w = is_tied ? in + ib * half * p->in_panel : out + ob * half * p->out_panel;
 
 	for (int64_t k = 0; k < half; k += CHUNK_PAIRS) {
 		s.pairs = (int)smaller(CHUNK_PAIRS, half - k);
 		s.accumulate = accumulate || k > 0;
-		const ls_bf16_part part = { x + k * s.ldx, w + k * s.ldw };
-		ls_bf16_get()->gemm(&s, &part, 1, dw + ls_linear_block_place(p, ob, ib));
+		const ls_bf16_part part = { x + k * left, w + k * s.ldw };
+		if (!s.transposed)
+			s.ldx = s.pairs;
+		kernels->gemm(&s, &part, 1, dw + ls_linear_block_place(p, ob, ib));
 	}
 }
 
-void ls_linear_bf16_backward_weights(const ls_linear_plan *p, int64_t rows, const float *x, const float *dy,
-				     int accumulate, float *dweights, float *scratch, ls_member member)
+void ls_linear_bf16_backward_weights(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
+				     const float *x, const float *dy, int accumulate, float *dweights, float *scratch,
+				     ls_member member)
 {
 	const int64_t half = (rows + 1) / 2;
 	uint32_t *in = (uint32_t *)scratch, *out = in + half * p->in_blocks * p->in_panel;
@@ -223,10 +233,11 @@ void ls_linear_bf16_backward_weights(const ls_linear_plan *p, int64_t rows, cons
 		ls_linear_zero_weights(p, accumulate, dweights, member);
 		return;
 	}
-	pair_rows(x, p->in_blocks, rows, p->in_panel, in, member);
-	pair_rows(dy, p->out_blocks, rows, p->out_panel, out, member);
+	pair_rows(kernels, x, p->in_blocks, rows, p->in_panel, kernels->turned && !p->tied, in, member);
+	pair_rows(kernels, dy, p->out_blocks, rows, p->out_panel, kernels->turned && p->tied, out, member);
 	ls_team_barrier(member);
 	for (int64_t unit; (unit = ls_team_next(member, (int64_t)p->out_blocks * p->in_blocks)) >= 0;)
-		weights_block(p, half, unit / p->in_blocks, unit % p->in_blocks, in, out, accumulate, dweights);
+		weights_block(kernels, p, half, unit / p->in_blocks, unit % p->in_blocks, in, out, accumulate,
+			      dweights);
 	ls_team_barrier(member); /* the scratch is free */
 }

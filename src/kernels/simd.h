@@ -64,6 +64,8 @@ typedef struct ls_bf16_part {
 	const uint32_t *x, *w;
 } ls_bf16_part;
 
+enum { LS_BF16_STEP = 16 }; /* pairs of a step, where a product is summed in steps */
+
 typedef struct ls_bf16_kernels {
 	void (*gemm)(const ls_bf16_shape *shape, const ls_bf16_part *parts, int count, float *y);
 	/* Round to bf16, in pairs of neighbours; count is a multiple of 16. */
@@ -71,6 +73,9 @@ typedef struct ls_bf16_kernels {
 	/* The same in pairs of rows, out (half of the rows, cols); an odd last row is paired with zeros. cols is a multiple
 	 * of 16. */
 	void (*pairs)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out);
+	/* The same in pairs of rows, transposed: out (cols, ld_out), of which half of the rows are written per column. Where
+	 * it is there, gemm() takes no transposed x. */
+	void (*turned)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out, int64_t ld_out);
 } ls_bf16_kernels;
 
 /* What becomes of a column of Winograd's outputs. */
@@ -183,15 +188,18 @@ typedef struct ls_simd {
 	void (*winograd_weights)(const float *const g[9], int64_t count, float *const u[16]);
 	void (*winograd_weights_backward)(const float *const u[16], int64_t count, int accumulate, float *const dg[9]);
 
-	ls_bf16_kernels bf16; /* by fp32 instructions */
+	ls_bf16_kernels bf16, bf16_amx; /* by fp32 instructions */
 } ls_simd;
 
 /* The table of the instruction set in use; and of a given one (tests), NULL when this build lacks it. */
 const ls_simd *ls_simd_get(void);
 const ls_simd *ls_simd_of(int isa);
 
-/* The bf16 kernels in use, and whether they are the processor's own instructions (AVX512-BF16). */
+/* The kernels in use of each arithmetic of bf16 (simd/bf16.h), and whether they are the processor's own instructions:
+ * AVX512-BF16 and AMX. */
 const ls_bf16_kernels *ls_bf16_get(void);
 int ls_bf16_is_native(void);
+const ls_bf16_kernels *ls_bf16_amx_get(void);
+int ls_bf16_amx_is_native(void);
 
 #endif

@@ -19,16 +19,26 @@ const ls_simd *ls_simd_get(void)
 }
 
 #if defined(__x86_64__)
-extern const ls_bf16_kernels ls_bf16_native;
+extern const ls_bf16_kernels ls_bf16_native, ls_bf16_amx;
 
 int ls_bf16_is_native(void)
 {
 	return ls_isa_get() == LS_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
 }
 
+int ls_bf16_amx_is_native(void)
+{
+	return ls_bf16_is_native() && ls_isa_has_amx(); /* which rounds with AVX512-BF16 */
+}
+
 const ls_bf16_kernels *ls_bf16_get(void)
 {
 	return ls_bf16_is_native() ? &ls_bf16_native : &ls_simd_get()->bf16;
+}
+
+const ls_bf16_kernels *ls_bf16_amx_get(void)
+{
+	return ls_bf16_amx_is_native() ? &ls_bf16_amx : &ls_simd_get()->bf16_amx;
 }
 #else
 int ls_bf16_is_native(void)
@@ -36,8 +46,18 @@ int ls_bf16_is_native(void)
 	return 0;
 }
 
+int ls_bf16_amx_is_native(void)
+{
+	return 0;
+}
+
 const ls_bf16_kernels *ls_bf16_get(void)
 {
 	return &ls_simd_get()->bf16;
+}
+
+const ls_bf16_kernels *ls_bf16_amx_get(void)
+{
+	return &ls_simd_get()->bf16_amx;
 }
 #endif

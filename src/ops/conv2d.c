@@ -168,7 +168,7 @@ static size_t turned_floats(const ls_op *op, int64_t n)
 {
 	const ls_conv_geometry *g = op->node->attributes;
 
-	if (op->is_bf16)
+	if (op->bf16)
 		return ls_conv_bf16_scratch_floats(g, n, &op->params[LS_WEIGHT]->layout, op->threads);
 	if (ls_conv_is_winograd(g, op->conv_algorithm))
 		return ls_winograd_scratch_floats(g, op->threads);
@@ -207,8 +207,9 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		epilogue.mean = ls_batch_norm_moments(op->moments_to);
 		epilogue.m2 = epilogue.mean + plan->forward.tiles * plan->forward.blocks * plan->forward.panel;
 	}
-	if (op->is_bf16)
-		ls_conv_bf16_forward(plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y, op->scratch, member);
+	if (op->bf16)
+		ls_conv_bf16_forward(op->bf16, plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y, op->scratch,
+				     member);
 	else if (plan->winograd)
 		ls_winograd_forward(plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->scratch, op->y, member);
 	else
@@ -230,8 +231,9 @@ static void zero_unreachable(const ls_op *op, const ls_conv_plan *plan, float *d
 static void backward_data(const ls_op *op, const ls_pass *pass, const ls_conv_plan *plan, ls_member member)
 {
 	const float *weights = ls_op_param(op, pass, LS_WEIGHT);
-	if (op->is_bf16)
-		ls_conv_bf16_backward_data(plan, op->dy, weights, op->add_dx[0], op->dx[0], op->scratch, member);
+	if (op->bf16)
+		ls_conv_bf16_backward_data(op->bf16, plan, op->dy, weights, op->add_dx[0], op->dx[0], op->scratch,
+					   member);
 	else if (plan->winograd)
 		ls_winograd_backward_data(plan, op->dy, weights, op->scratch, op->add_dx[0], op->dx[0], member);
 	else
@@ -260,8 +262,9 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	if (!dweights)
 		return;
 	zero_unreachable(op, plan, dweights, member);
-	if (op->is_bf16)
-		ls_conv_bf16_backward_weights(plan, x, op->dy, pass->accumulate, dweights, op->scratch, member);
+	if (op->bf16)
+		ls_conv_bf16_backward_weights(op->bf16, plan, x, op->dy, pass->accumulate, dweights, op->scratch,
+					      member);
 	else if (plan->winograd)
 		ls_winograd_backward_weights(plan, x, op->dy, op->scratch, pass->accumulate, dweights, member);
 	else

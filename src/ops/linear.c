@@ -17,11 +17,6 @@
 #include "ops/shape.h"
 #include "params/panel.h"
 
-int ls_op_bf16_is_native(void)
-{
-	return ls_bf16_is_native();
-}
-
 static ls_param weight_param(int in, const ls_linear_options *o)
 {
 	int out = o->out_features;
@@ -88,9 +83,9 @@ static size_t aux_bytes(const ls_op *op, int64_t n)
 static size_t turned_floats(const ls_op *op, int64_t rows)
 {
 	const ls_tensor *in = op->in[0], *out = op->out;
-	return op->is_bf16 ? ls_linear_bf16_scratch_floats(in->blocks, in->panel, out->blocks, out->panel, rows,
-							   op->threads)
-			   : ls_linear_scratch_floats(in->panel, out->panel, op->threads);
+	return op->bf16 ? ls_linear_bf16_scratch_floats(in->blocks, in->panel, out->blocks, out->panel, rows,
+							op->threads)
+			: ls_linear_scratch_floats(in->panel, out->panel, op->threads);
 }
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
@@ -115,9 +110,14 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 					.before = has_gelu(op) ? op->aux : NULL,
 					.approximate = op->node->activation == LS_ACT_GELU_TANH };
 
-	(op->is_bf16 ? ls_linear_bf16_forward : ls_linear_forward)(op->plan, ls_pass_rows(pass, op->out), op->x[0],
-								   ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y,
-								   op->scratch, member);
+	const float *weights = ls_op_param(op, pass, LS_WEIGHT);
+	const int64_t rows = ls_pass_rows(pass, op->out);
+
+	if (op->bf16)
+		ls_linear_bf16_forward(op->bf16, op->plan, rows, op->x[0], weights, &epilogue, op->y, op->scratch,
+				       member);
+	else
+		ls_linear_forward(op->plan, rows, op->x[0], weights, &epilogue, op->y, op->scratch, member);
 }
 
 static void gelu_dy(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -142,16 +142,19 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		gelu_dy(op, pass, member);
 	if (ls_op_grad(op, pass, LS_BIAS))
 		ls_bias_grad(op, pass, partial, member);
-	if (dw && op->is_bf16)
-		ls_linear_bf16_backward_weights(op->plan, rows, op->x[0], op->dy, adds, dw, turned, member);
+	if (dw && op->bf16)
+		ls_linear_bf16_backward_weights(op->bf16, op->plan, rows, op->x[0], op->dy, adds, dw, turned, member);
 	else if (dw)
 		ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy, adds, dw, member);
-	if (op->dx[0]) {
-		ls_team_barrier(member);
-		(op->is_bf16 ? ls_linear_bf16_backward_data
-			     : ls_linear_backward_data)(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT),
-							op->add_dx[0], op->dx[0], turned, member);
-	}
+	if (!op->dx[0])
+		return;
+	ls_team_barrier(member);
+	if (op->bf16)
+		ls_linear_bf16_backward_data(op->bf16, op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT),
+					     op->add_dx[0], op->dx[0], turned, member);
+	else
+		ls_linear_backward_data(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT), op->add_dx[0],
+					op->dx[0], turned, member);
 }
 
 const ls_op_type ls_op_linear = {

@@ -210,16 +210,16 @@ struct ls_op {
 	int add_dx[LS_INPUTS_MAX];       /* add instead of write; a node gives to its last input first */
 	float *dx_target[LS_INPUTS_MAX]; /* where the executor adds dx to, for a type that cannot */
 	void *aux, *scratch;
-	int threads;               /* of the team it will run on */
-	int is_bf16;               /* products have operands in bf16 (graph.h) */
-	int conv_algorithm;        /* of convolutions: an ls_conv_algorithm; in bf16 always direct */
-	void *plan;                /* what `prepare` made */
-	const ls_op *moments_to;   /* conv: the batch norm that gets the moments */
-	const ls_op *moments_from; /* batch norm: the convolution that computes them */
-	const ls_op *maker;        /* the node that recomputes x[0] for backward; NULL: it was kept */
-	float *x_again;            /* where */
-	float *loss;               /* losses: (rows of the micro-batch) */
-	uint8_t *correct;          /* losses: (rows of the micro-batch) the prediction is right */
+	int threads;                        /* of the team it will run on */
+	const struct ls_bf16_kernels *bf16; /* products have operands in bf16 (graph.h); NULL: in fp32 */
+	int conv_algorithm;                 /* of convolutions: an ls_conv_algorithm; in bf16 always direct */
+	void *plan;                         /* what `prepare` made */
+	const ls_op *moments_to;            /* conv: the batch norm that gets the moments */
+	const ls_op *moments_from;          /* batch norm: the convolution that computes them */
+	const ls_op *maker;                 /* the node that recomputes x[0] for backward; NULL: it was kept */
+	float *x_again;                     /* where */
+	float *loss;                        /* losses: (rows of the micro-batch) */
+	uint8_t *correct;                   /* losses: (rows of the micro-batch) the prediction is right */
 	double forward_s, backward_s;
 };
 
@@ -234,8 +234,19 @@ const ls_op_type *ls_op_type_at(int i);
 LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
 #undef LS_OP_ROW
 
-/* Whether products in bf16 are instructions of this processor: they are emulated otherwise, to the same bits. */
-int ls_op_bf16_is_native(void);
+/* precision.c: in which precision layers multiply, and whether the processor has instructions for it: they are emulated
+ * otherwise, to the same bits. */
+typedef enum ls_precision {
+	LS_PRECISION_FP32,
+	LS_PRECISION_BF16,
+	LS_PRECISION_BF16_AMX,
+	LS_PRECISION_COUNT
+} ls_precision;
+const struct ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision); /* NULL: fp32 */
+int ls_op_precision_is_native(ls_precision precision);
+
+/* Operations per second of a layer on this thread, measured for some 20 ms; 0 of those without instructions. */
+ls_status ls_op_product_rates(double rates[LS_PRECISION_COUNT]);
 
 /* The node itself trains this parameter: it is neither borrowed nor a buffer nor frozen. */
 static inline int ls_op_trains(const ls_op *op, int slot)

@@ -96,6 +96,8 @@ static int is_taken(const ls_train_options *o, const ls_train_options *stored, i
 {
 	char own[4096];
 
+	if (strcmp(row->name, "precision") == 0 && strcmp(o->precision, "auto") == 0)
+		return 1;
 	if ((row->marks & LS_SETTING_ONCE) || is_meant(o, row) || !is_known(stored, row))
 		return 0;
 	if (strcmp(row->group, LS_SETTINGS_NODES) == 0)

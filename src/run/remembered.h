@@ -7,7 +7,8 @@
  *      taken;
  *   2. epochs and steps: where epochs are given, steps of an earlier start do not override them;
  *   3. how nodes work together (the group LS_SETTINGS_NODES): taken where there are as many nodes as there were;
- *   4. what concerns one start alone (LS_SETTING_ONCE) is never taken.
+ *   4. what concerns one start alone (LS_SETTING_ONCE) is never taken;
+ *   5. precision "auto" is what it came to when the run was started.
  */
 #ifndef LS_RUN_REMEMBERED_H
 #define LS_RUN_REMEMBERED_H

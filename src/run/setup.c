@@ -15,6 +15,7 @@
 #include "checkpoint/snapshot.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "run/auto_precision.h"
 #include "run/class_weights.h"
 #include "run/columns.h"
 #include "run/effects.h"
@@ -171,7 +172,7 @@ static ls_status build_graph(ls_setup *s)
 	}
 	LS_TRY(ls_graph_fits(s->graph, info));
 	LS_TRY(ls_graph_set_precision(s->graph, s->options->precision));
-	s->resolved.precision = s->graph->is_bf16 ? "bf16" : "fp32"; /* what auto came to is the run's setting */
+	s->resolved.precision = ls_precision_name_at(s->graph->precision); /* never "auto" */
 	LS_TRY(ls_graph_set_conv(s->graph, s->options->conv));
 	LS_TRY(ls_graph_freeze(s->graph, s->options->freeze));
 	return s->test_set ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
@@ -564,6 +565,7 @@ static ls_status make(ls_setup *s, ls_comm *comm)
 	s->options = &s->asked;
 	LS_TRY(ls_handshake_status(comm, use_model(s)));
 	LS_TRY(ls_handshake_status(comm, open_layout(s, comm)));
+	LS_TRY(ls_auto_precision(&s->asked.precision, comm));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
 	LS_TRY(ls_columns_find(&s->columns, s->options, comm, ls_setup_is_first(s)));
 	LS_TRY(ls_handshake_status(comm, open_all_data(s)));

@@ -95,6 +95,25 @@ static void print_machine(const ls_setup *s)
 		    s->options->run ? s->options->run : "");
 }
 
+static void print_precision(ls_precision precision)
+{
+	const char *name = ls_precision_name_at(precision),
+		   *with = precision == LS_PRECISION_BF16 ? "AVX512-BF16" : "AMX";
+
+	if (precision == LS_PRECISION_FP32)
+		return;
+	if (ls_op_precision_is_native(precision))
+		ls_log_line("products in %s, by the processor's instructions; sums, weights and update in fp32", name);
+	else
+		ls_log_warning("%s is emulated, so that the bits are those of processors with %s; "
+			       "options.precision fp32 is faster here",
+			       name, with);
+	if (precision == LS_PRECISION_BF16_AMX)
+		ls_log_line("bf16-amx adds products in the order of AMX: its bits are the same on any processor, and "
+			    "others "
+			    "than those of bf16");
+}
+
 void ls_summary(const ls_setup *setup, uint64_t first_step)
 {
 	if (!ls_setup_is_first(setup))
@@ -102,11 +121,7 @@ void ls_summary(const ls_setup *setup, uint64_t first_step)
 	print_model(setup);
 	print_steps(setup, first_step);
 	print_machine(setup);
-	if (setup->graph->is_bf16 && ls_op_bf16_is_native())
-		ls_log_line("products in bf16, by the processor's instructions; sums, weights and update in fp32");
-	else if (setup->graph->is_bf16)
-		ls_log_warning("bf16 is emulated, so that the bits are those of processors with AVX512-BF16; "
-			       "options.precision fp32 is faster here");
+	print_precision(setup->graph->precision);
 	if (ls_isa_is_emulated(ls_isa_get()))
 		ls_log_warning(
 			"%s: fused multiply-adds are emulated, so that the bits are those of any other processor; "

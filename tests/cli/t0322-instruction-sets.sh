@@ -71,4 +71,13 @@ if [ "${#sets[@]}" -gt 2 ]; then
 	is "nodes of ${sets[1]} and generic: the same bits" "$status $(fingerprint "$out")" "0 $expected"
 fi
 
+# The first node chooses the precision of all, whatever the others would measure.
+job+=(--precision auto)
+mixed LOCKSTEP_ISA="$best" -- LOCKSTEP_ISA=generic
+chosen=$(sed -nE 's/^--precision auto is ([a-z0-9-]+): measured.*/\1/p' <<<"$err")
+mixed_bits="$status $(fingerprint "$out")"
+is "one node measures" "$(wc -w <<<"$chosen")" 1
+run "${job[@]}" --precision "$chosen" --devices 1
+is "nodes of $best and generic compute in its $chosen: the same bits" "$mixed_bits" "0 $(fingerprint "$out")"
+
 test_end

@@ -81,10 +81,6 @@ ok "bf16 learns as well as fp32 ($reached, $asked)" awk "BEGIN { exit !($reached
 
 fails_with "an unknown precision" 2 "precision 'bf17'.*did you mean 'bf16'" \
 	"$LOCKSTEP" train --model mlp --data glyphs --samples 32 --steps 1 --precision bf17
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 32 --steps 1 --precision auto --run auto
-ok "auto is recorded as what it came to" json auto/run.json 'o["settings"]["precision"] in ("bf16", "fp32")'
-if [[ $out$err == *"in bf16, by"* ]]; then wanted=bf16; else wanted=fp32; fi
-ok "bf16 where the processor has it" json auto/run.json "o['settings']['precision'] == '$wanted'"
 run "$LOCKSTEP" bench --model transformer --layers 1 --width 64 --batch-per-device 2 --steps 1 --warmup 0 --repeat 1 --precision bf16 --json
 ok "bench reports the precision" json .out 'o["precision"] == "bf16"'
 
@@ -105,12 +101,12 @@ run "$LOCKSTEP" plan p16.json --nodes 2 --rate 1gbit --json
 ok "also as JSON" json .out 'o["precision"] == "bf16"'
 
 # sweeps
-run "$LOCKSTEP" bench --model mlp --batch-per-device 4 --precision fp32,bf16 --quick --steps 1 --warmup 0 --repeat 1 --out sweep
-is "a sweep measures both" "$status" 0
+run "$LOCKSTEP" bench --model mlp --batch-per-device 4 --precision fp32,bf16,bf16-amx --quick --steps 1 --warmup 0 --repeat 1 --out sweep
+is "a sweep measures all" "$status" 0
 like "in a column" "$out" 'model +precision'
-like "bf16 beside fp32" "$(grep -c -E '^mlp +(fp32|bf16) ' <<<"$out")" '^2$'
-ok "results.json keeps it" json sweep/results.json '[p["job"]["precision"] for p in o["points"]] == ["fp32", "bf16"]'
-ok "each is its own baseline" test "$(grep -c -E '^mlp .* 1\.00$' <<<"$out")" = 2
+like "bf16 and bf16-amx beside fp32" "$(grep -c -E '^mlp +(fp32|bf16|bf16-amx) ' <<<"$out")" '^3$'
+ok "results.json keeps it" json sweep/results.json '[p["job"]["precision"] for p in o["points"]] == ["fp32", "bf16", "bf16-amx"]'
+ok "each is its own baseline" test "$(grep -c -E '^mlp .* 1\.00$' <<<"$out")" = 3
 fails_with "an unknown precision in a sweep" 2 "precision 'bf17'" "$LOCKSTEP" bench --model mlp --precision fp32,bf17 --out sweep2
 
 test_end

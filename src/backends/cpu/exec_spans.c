@@ -225,8 +225,8 @@ static ls_op make_op(const ls_exec *exec, const ls_node *node)
 	ls_op op = { .node = node,
 		     .type = node->type,
 		     .threads = exec->threads,
-		     .is_bf16 = graph->is_bf16,
-		     .conv_algorithm = graph->is_bf16 ? LS_CONV_DIRECT : graph->conv_algorithm,
+		     .bf16 = ls_op_bf16_kernels(graph->precision),
+		     .conv_algorithm = graph->precision != LS_PRECISION_FP32 ? LS_CONV_DIRECT : graph->conv_algorithm,
 		     .out = node->output != LS_NONE ? &graph->values[node->output] : NULL };
 
 	for (int k = 0; k < node->input_count; k++)

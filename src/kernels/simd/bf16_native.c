@@ -43,7 +43,7 @@ static void gemm(const ls_bf16_shape *s, const ls_bf16_part *parts, int count, f
 	tiles_run(p, s->rows, s->cols, s->transposed != 0);
 }
 
-static void rows(const float *x, int64_t count, uint32_t *out)
+void ls_bf16_native_rows(const float *x, int64_t count, uint32_t *out)
 {
 	int64_t i = 0;
 	for (; i + 32 <= count; i += 32)
@@ -53,7 +53,7 @@ static void rows(const float *x, int64_t count, uint32_t *out)
 		_mm256_storeu_si256((__m256i *)(out + i / 2), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(x + i)));
 }
 
-static void pairs(const float *x, int64_t count, int cols, int64_t ld, uint32_t *out)
+void ls_bf16_native_pairs(const float *x, int64_t count, int cols, int64_t ld, uint32_t *out)
 {
 	const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
 					       6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -65,6 +65,6 @@ static void pairs(const float *x, int64_t count, int cols, int64_t ld, uint32_t 
 		}
 }
 
-const ls_bf16_kernels ls_bf16_native = { gemm, rows, pairs };
+const ls_bf16_kernels ls_bf16_native = { gemm, ls_bf16_native_rows, ls_bf16_native_pairs, NULL };
 #endif
 typedef int ls_bf16_native_may_be_empty;

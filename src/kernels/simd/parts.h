@@ -84,8 +84,16 @@ void LS_ISA_SYMBOL(ls_simd_bf16_gemm)(const ls_bf16_shape *shape, const ls_bf16_
 void LS_ISA_SYMBOL(ls_simd_bf16_rows)(const float *x, int64_t count, uint32_t *out);
 void LS_ISA_SYMBOL(ls_simd_bf16_pairs)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out);
 
-/* bf16_native.c */
-extern const ls_bf16_kernels ls_bf16_native;
+void LS_ISA_SYMBOL(ls_simd_bf16_turned)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out,
+					int64_t ld_out);
+
+/* bf16_steps.c */
+void LS_ISA_SYMBOL(ls_simd_bf16_steps_gemm)(const ls_bf16_shape *shape, const ls_bf16_part *parts, int count, float *y);
+
+/* bf16_native.c, bf16_amx.c */
+extern const ls_bf16_kernels ls_bf16_native, ls_bf16_amx;
+void ls_bf16_native_rows(const float *x, int64_t count, uint32_t *out);
+void ls_bf16_native_pairs(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out);
 
 extern const ls_simd LS_ISA_SYMBOL(ls_simd_table);
 

@@ -38,4 +38,8 @@ const ls_simd LS_ISA_SYMBOL(ls_simd_table) = {
 	.bf16 = { .gemm = LS_ISA_SYMBOL(ls_simd_bf16_gemm),
 		  .rows = LS_ISA_SYMBOL(ls_simd_bf16_rows),
 		  .pairs = LS_ISA_SYMBOL(ls_simd_bf16_pairs) },
+	.bf16_amx = { .gemm = LS_ISA_SYMBOL(ls_simd_bf16_steps_gemm),
+		      .rows = LS_ISA_SYMBOL(ls_simd_bf16_rows),
+		      .pairs = LS_ISA_SYMBOL(ls_simd_bf16_pairs),
+		      .turned = LS_ISA_SYMBOL(ls_simd_bf16_turned) },
 };

@@ -17,6 +17,7 @@
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
+#include "run/auto_precision.h"
 #include "run/effects.h"
 #include "run/handshake.h"
 #include "run/memory_plan.h"
@@ -311,6 +312,7 @@ static ls_status prepare(bench *b)
 {
 	LS_TRY(ls_handshake_version(b->comm));
 	LS_TRY(ls_handshake_status(b->comm, open_layout(b)));
+	LS_TRY(ls_auto_precision(&b->job.precision, b->comm));
 	LS_TRY(ls_layout_meet(&b->layout));
 	LS_TRY(ls_handshake_status(b->comm, resolve(b)));
 	LS_TRY(ls_handshake_settings(b->comm, &b->job, NULL, NULL));

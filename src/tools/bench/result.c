@@ -97,7 +97,8 @@ static void keep_job(const bench *b, ls_bench_result *r)
 	snprintf(r->kernels, sizeof(r->kernels), "%.31s",
 		 b->options->replay ? b->profile.kernels : b->backend->kernels());
 	snprintf(r->isa, sizeof(r->isa), "%s", ls_isa_name(ls_isa_get()));
-	snprintf(r->precision, sizeof(r->precision), "%s", b->graph->is_bf16 ? "bf16" : "fp32"); /* a profile's, too */
+	snprintf(r->precision, sizeof(r->precision), "%s",
+		 ls_precision_name_at(b->graph->precision)); /* a profile's, too */
 }
 
 static ls_bench_node describe_node(const bench *b)

@@ -17,7 +17,7 @@
 
 enum { THREADS_MAX = 3, TAPS_MAX = 64 };
 
-static int in_bf16; /* the tests once more, with products in bf16 */
+static const ls_bf16_kernels *bf16; /* the tests once more, with products in bf16 or bf16-amx; NULL: in fp32 */
 
 /* in_c, out_c, map, kernel, stride, padding, samples */
 typedef struct shape {
@@ -222,7 +222,7 @@ static void made_init(made *m, const kit *k, int accumulate)
 	*m = (made){ 0 };
 	m->patches = check_floats(k->geometry.gathered ? k->out.h * k->out.w * k->out.n * row : 0);
 	m->turned = check_floats(
-		in_bf16 ? (int64_t)ls_conv_bf16_scratch_floats(&k->geometry, k->out.n, &k->weight.layout, THREADS_MAX)
+		bf16 ? (int64_t)ls_conv_bf16_scratch_floats(&k->geometry, k->out.n, &k->weight.layout, THREADS_MAX)
 		: k->plan[0].winograd ? (int64_t)ls_winograd_scratch_floats(&k->geometry, THREADS_MAX)
 				      : (int64_t)k->weight.count);
 	m->y = check_floats(panels_floats(&k->out));
@@ -259,13 +259,13 @@ static void work_in_bf16(const job *j, const float *x, const ls_conv_epilogue *e
 	const made *m = j->made;
 	const ls_conv_plan *plan = &k->plan[member.size - 1];
 
-	ls_conv_bf16_forward(plan, x, k->pw, epilogue, m->y, m->turned, member);
+	ls_conv_bf16_forward(bf16, plan, x, k->pw, epilogue, m->y, m->turned, member);
 	ls_team_barrier(member);
 	if (!k->geometry.gathered) {
-		ls_conv_bf16_backward_data(plan, k->pdy, k->pw, j->accumulate, m->dx, m->turned, member);
+		ls_conv_bf16_backward_data(bf16, plan, k->pdy, k->pw, j->accumulate, m->dx, m->turned, member);
 		ls_team_barrier(member);
 	}
-	ls_conv_bf16_backward_weights(plan, x, k->pdy, j->accumulate, m->dw, m->turned, member);
+	ls_conv_bf16_backward_weights(bf16, plan, x, k->pdy, j->accumulate, m->dw, m->turned, member);
 }
 
 static void work(void *context, ls_member member)
@@ -283,7 +283,7 @@ static void work(void *context, ls_member member)
 		ls_team_barrier(member);
 		x = m->patches;
 	}
-	if (in_bf16) {
+	if (bf16) {
 		work_in_bf16(j, x, j->epilogue ? &all : &nothing, member);
 		return;
 	}
@@ -520,7 +520,7 @@ static void test_threads(void **state)
 	(void)state;
 	for (int i = 0; i < ROWS; i++)
 		check_threads(&table[i], LS_CONV_DIRECT);
-	for (int i = 0; i < WINOGRAD_ROWS && !in_bf16; i++)
+	for (int i = 0; i < WINOGRAD_ROWS && !bf16; i++)
 		check_threads(&winograd_table[i], LS_CONV_WINOGRAD);
 }
 
@@ -679,14 +679,15 @@ static void test_gather(void **state)
 /* Whole numbers, which bf16 holds: products are exact, so the answers are those of the reference. */
 static void test_bf16(void **state)
 {
-	in_bf16 = 1;
-	test_table(state);
-	test_drawn(state);
-	test_threads(state);
-	in_bf16 = 0;
+	for (int amx = 0; amx < 2; amx++) {
+		bf16 = amx ? ls_bf16_amx_get() : ls_bf16_get();
+		test_table(state);
+		test_drawn(state);
+		test_threads(state);
+	}
+	bf16 = NULL;
 }
 
-/* One element of the formula in bf16: pairs of channels per tap, the second one first, in order. */
 static float rounded(float x)
 {
 	uint32_t bits;
@@ -696,67 +697,107 @@ static float rounded(float x)
 	return x;
 }
 
-static float add_product(float a, float b, float sum)
+/* One element of the formula: pairs in order, of bf16 the second one first; of bf16-amx in steps of 16 pairs of a part, each with a
+ * sum of the first and one of the second elements. */
+typedef struct chain {
+	float sum, of[2]; /* `of`: of a step */
+	int pairs;        /* of a step, so far */
+} chain;
+
+static void end_part(chain *c)
 {
-	return fmaf(rounded(a), rounded(b), sum);
+	c->sum += c->of[0] + c->of[1];
+	c->of[0] = c->of[1] = 0;
+	c->pairs = 0;
+}
+
+static void add_pair(chain *c, const float x[2], const float w[2])
+{
+	if (bf16->turned && c->pairs == 16)
+		end_part(c);
+	for (int i = 1; i >= 0; i--) {
+		float *to = bf16->turned ? &c->of[i] : &c->sum;
+		*to = fmaf(rounded(x[i]), rounded(w[i]), *to);
+	}
+	c->pairs++;
 }
 
 static float output_in_bf16(const kit *k, int64_t i, int o, int py, int px)
 {
 	const ls_conv_geometry *g = &k->geometry;
-	float sum = 0;
+	chain sum = { 0 };
 	for (int tap = 0; tap < g->kernel_h * g->kernel_w; tap++) {
 		int y = py * g->stride - g->padding + tap / g->kernel_w,
 		    x = px * g->stride - g->padding + tap % g->kernel_w;
 		if (y < 0 || y >= g->in_h || x < 0 || x >= g->in_w)
 			continue;
-		for (int c = 0; c < g->in_c; c += 2)
-			for (int second = 1; second >= 0; second--)
-				if (c + second < g->in_c)
-					sum = add_product(
-						k->x[((i * g->in_c + c + second) * g->in_h + y) * g->in_w + x],
-						k->w[(o * g->in_c + c + second) * g->kernel_h * g->kernel_w + tap],
-						sum);
+		for (int c = 0; c < g->in_c; c += 2) {
+			float a[2] = { 0 }, b[2] = { 0 };
+			for (int s = 0; s < 2 && c + s < g->in_c; s++) {
+				a[s] = k->x[((i * g->in_c + c + s) * g->in_h + y) * g->in_w + x];
+				b[s] = k->w[(o * g->in_c + c + s) * g->kernel_h * g->kernel_w + tap];
+			}
+			add_pair(&sum, a, b);
+		}
+		end_part(&sum);
 	}
-	return sum;
+	return sum.sum;
 }
 
 static float input_in_bf16(const kit *k, int64_t i, int c, int y, int x)
 {
 	const ls_conv_geometry *g = &k->geometry;
-	float sum = 0;
+	chain sum = { 0 };
 	for (int tap = 0; tap < g->kernel_h * g->kernel_w; tap++) {
 		int py = y + g->padding - tap / g->kernel_w, px = x + g->padding - tap % g->kernel_w;
 		if (py < 0 || py % g->stride || py / g->stride >= g->out_h || px < 0 || px % g->stride ||
 		    px / g->stride >= g->out_w)
 			continue;
 		int p = py / g->stride * g->out_w + px / g->stride;
-		for (int o = 0; o < g->out_c; o += 2)
-			for (int of = o + 1; of >= o; of--)
-				if (of < g->out_c)
-					sum = add_product(k->dy[(i * g->out_c + of) * g->out_h * g->out_w + p],
-							  k->w[(of * g->in_c + c) * g->kernel_h * g->kernel_w + tap],
-							  sum);
+		for (int o = 0; o < g->out_c; o += 2) {
+			float a[2] = { 0 }, b[2] = { 0 };
+			for (int s = 0; s < 2 && o + s < g->out_c; s++) {
+				a[s] = k->dy[(i * g->out_c + o + s) * g->out_h * g->out_w + p];
+				b[s] = k->w[((o + s) * g->in_c + c) * g->kernel_h * g->kernel_w + tap];
+			}
+			add_pair(&sum, a, b);
+		}
+		end_part(&sum);
 	}
-	return sum;
+	return sum.sum;
+}
+
+/* A part of a weight gradient is what a tap reaches of 256 pairs of samples, at most 64 positions of a row of the map; a
+ * 1x1 layer's map is one row, and with a stride each position is a part. */
+static int ends_part(const kit *k, int p)
+{
+	const ls_conv_geometry *g = &k->geometry;
+	const int64_t half = (k->out.n + 1) / 2, most = half > 256 ? 1 : 256 / half > 64 ? 64 : 256 / half;
+	const int is_pointwise = g->kernel_h * g->kernel_w == 1 && g->padding == 0;
+	const int width = is_pointwise ? g->out_h * g->out_w : g->out_w, at = p % width;
+	return g->stride > 1 || (at + 1) % (most < width ? most : width) == 0 || at + 1 == width;
 }
 
 static float weight_in_bf16(const kit *k, int o, int c, int tap)
 {
 	const ls_conv_geometry *g = &k->geometry;
-	float sum = 0;
+	chain sum = { 0 };
 	for (int p = 0; p < g->out_h * g->out_w; p++) {
 		int y = p / g->out_w * g->stride - g->padding + tap / g->kernel_w,
 		    x = p % g->out_w * g->stride - g->padding + tap % g->kernel_w;
-		if (y < 0 || y >= g->in_h || x < 0 || x >= g->in_w)
-			continue;
-		for (int64_t i = 0; i < k->out.n; i += 2)
-			for (int64_t j = i + 1; j >= i; j--)
-				if (j < k->out.n)
-					sum = add_product(k->x[((j * g->in_c + c) * g->in_h + y) * g->in_w + x],
-							  k->dy[(j * g->out_c + o) * g->out_h * g->out_w + p], sum);
+		const int is_reached = y >= 0 && y < g->in_h && x >= 0 && x < g->in_w;
+		for (int64_t i = 0; is_reached && i < k->out.n; i += 2) {
+			float a[2] = { 0 }, b[2] = { 0 };
+			for (int s = 0; s < 2 && i + s < k->out.n; s++) {
+				a[s] = k->x[(((i + s) * g->in_c + c) * g->in_h + y) * g->in_w + x];
+				b[s] = k->dy[((i + s) * g->out_c + o) * g->out_h * g->out_w + p];
+			}
+			add_pair(&sum, a, b);
+		}
+		if (ends_part(k, p))
+			end_part(&sum);
 	}
-	return sum;
+	return sum.sum;
 }
 
 static void check_bits(const kit *k, const made *m)
@@ -787,24 +828,34 @@ static void check_bits(const kit *k, const made *m)
 		free(all[i]);
 }
 
+static void check_elements(const shape *s)
+{
+	kit k;
+	made m;
+	kit_init(&k, s, LS_CONV_DIRECT, 0);
+	run(&k, &m, 2, 0, 0);
+	check_bits(&k, &m);
+	made_release(&m);
+	kit_release(&k);
+}
+
 /* The bits of ordinary numbers, element by element: what other processors and kernels must find as well. */
 static void test_bf16_bits(void **state)
 {
 	static const shape shapes[] = { { 70, 40, 5, 4, 3, 3, 1, 1, 7 },   { 64, 64, 7, 7, 3, 3, 2, 1, 4 },
 					{ 130, 20, 4, 4, 1, 1, 2, 0, 33 }, { 32, 16, 12, 3, 3, 3, 1, 1, 2 },
-					{ 16, 70, 20, 9, 1, 1, 1, 0, 3 },  { 20, 20, 9, 30, 3, 3, 1, 1, 1 } };
+					{ 16, 70, 20, 9, 1, 1, 1, 0, 3 },  { 20, 20, 9, 30, 3, 3, 1, 1, 1 },
+					{ 20, 36, 6, 11, 3, 3, 1, 1, 64 }, { 70, 16, 9, 9, 1, 1, 1, 0, 16 } };
 	(void)state;
-	in_bf16 = 1;
 	for (size_t n = 0; n < sizeof(shapes) / sizeof(*shapes); n++) {
-		kit k;
-		made m;
-		kit_init(&k, &shapes[n], LS_CONV_DIRECT, 0);
-		run(&k, &m, 2, 0, 0);
-		check_bits(&k, &m);
-		made_release(&m);
-		kit_release(&k);
+		bf16 = ls_bf16_get();
+		check_elements(&shapes[n]);
+		bf16 = ls_bf16_amx_get();
+		check_elements(&shapes[n]);
+		bf16 = &ls_simd_get()->bf16_amx; /* emulated, whatever the processor has */
+		check_elements(&shapes[n]);
 	}
-	in_bf16 = 0;
+	bf16 = NULL;
 }
 
 /* Slots number reachable taps first, each side in tap order; what is reachable is what some output position sees. */

@@ -25,7 +25,7 @@ typedef struct layer {
 	float *y, *before, *dx, *dw, *scratch; /* results */
 } layer;
 
-static int in_bf16; /* the tests once more, with products in bf16 */
+static const ls_bf16_kernels *bf16; /* the tests once more, with products in bf16 or bf16-amx; NULL: in fp32 */
 
 static float *take(size_t floats, uint64_t stream)
 {
@@ -99,12 +99,12 @@ static layer make(int in, int out, int tied, int64_t rows)
 	l.before = take(ys, 6);
 	l.dx = take(xs, 7);
 	l.dw = take(ws, 8);
-	l.scratch = take(
-		in_bf16 ? ls_linear_bf16_scratch_floats(l.in_blocks, l.in_panel, l.out_blocks, l.out_panel, rows, 4)
-			: ls_linear_scratch_floats(l.in_panel, l.out_panel, 4),
-		9);
+	l.scratch =
+		take(bf16 ? ls_linear_bf16_scratch_floats(l.in_blocks, l.in_panel, l.out_blocks, l.out_panel, rows, 4)
+			  : ls_linear_scratch_floats(l.in_panel, l.out_panel, 4),
+		     9);
 	clear_padding(&l);
-	if (in_bf16) {
+	if (bf16) {
 		round_all(l.x, xs);
 		round_all(l.w, ws);
 		round_all(l.dy, ys);
@@ -129,12 +129,13 @@ static void work(void *context, ls_member member)
 {
 	job *j = context;
 	layer *l = j->l;
-	if (in_bf16) {
-		ls_linear_bf16_forward(&l->plan, l->rows, l->x, l->w, &j->epilogue, l->y, l->scratch, member);
+	if (bf16) {
+		ls_linear_bf16_forward(bf16, &l->plan, l->rows, l->x, l->w, &j->epilogue, l->y, l->scratch, member);
 		ls_team_barrier(member);
-		ls_linear_bf16_backward_data(&l->plan, l->rows, l->dy, l->w, j->accumulate, l->dx, l->scratch, member);
+		ls_linear_bf16_backward_data(bf16, &l->plan, l->rows, l->dy, l->w, j->accumulate, l->dx, l->scratch,
+					     member);
 		ls_team_barrier(member);
-		ls_linear_bf16_backward_weights(&l->plan, l->rows, l->x, l->dy, j->accumulate, l->dw, l->scratch,
+		ls_linear_bf16_backward_weights(bf16, &l->plan, l->rows, l->x, l->dy, j->accumulate, l->dw, l->scratch,
 						member);
 		return;
 	}
@@ -298,20 +299,22 @@ static void no_rows_at_all(void **state)
 
 static void all_of_it_in_bf16(void **state)
 {
-	in_bf16 = 1;
-	all_shapes(state);
-	rows_do_not_know_each_other(state);
-	threads_do_not_matter(state);
-	epilogues_do_what_layers_would(state);
-	no_rows_at_all(state);
-	in_bf16 = 0;
+	for (int amx = 0; amx < 2; amx++) {
+		bf16 = amx ? ls_bf16_amx_get() : ls_bf16_get();
+		all_shapes(state);
+		rows_do_not_know_each_other(state);
+		threads_do_not_matter(state);
+		epilogues_do_what_layers_would(state);
+		no_rows_at_all(state);
+	}
+	bf16 = NULL;
 }
 
 /* Operands are rounded, to nearest: the product of the rounded ones has the same bits. */
 static void operands_are_rounded(void **state)
 {
 	(void)state;
-	in_bf16 = 1;
+	bf16 = ls_bf16_get();
 	layer rough = make(128, 130, 0, 33), exact = make(128, 130, 0, 33);
 	for (int64_t i = 0; i < 2 * 64 * 33; i++) {
 		uint32_t bits, tie = i % 2 ? 0x18000u : 0x08000u; /* ties go to the even neighbour */
@@ -325,10 +328,54 @@ static void operands_are_rounded(void **state)
 	run(&exact, (ls_linear_epilogue){ .bias = exact.bias }, 0, 1);
 	assert_memory_equal(rough.y, exact.y, sizeof(float) * (size_t)(rough.out_blocks * rough.out_panel * 33));
 	assert_memory_equal(rough.dw, exact.dw, sizeof(float) * 130 * 128);
-	in_bf16 = 0;
+	bf16 = NULL;
 	release(&rough);
 	release(&exact);
 }
 
+static float pair_step(const layer *l, int64_t begin, int64_t end, int o, int i)
+{
+	float of[2] = { 0, 0 };
+	for (int64_t r = begin; r < end; r++)
+		of[r % 2] = fmaf(l->x[x_at(l, r, i)], l->dy[y_at(l, r, o)], of[r % 2]);
+	return of[0] + of[1];
+}
+
+/* bf16-amx, element by element: outputs are summed in steps of 32 channels, gradients of weights in steps of 32 rows; by the processor and
+ * by its emulation. */
+static void steps_of_amx(void **state)
+{
+	static const struct {
+		int in, out, tied, rows;
+	} shapes[] = { { 130, 70, 0, 39 }, { 200, 20, 1, 150 }, { 20, 90, 0, 257 }, { 70, 130, 1, 7 } };
+	(void)state;
+	for (size_t n = 0; n < 2 * sizeof(shapes) / sizeof(*shapes); n++) {
+		bf16 = n % 2 ? &ls_simd_get()->bf16_amx : ls_bf16_amx_get();
+		layer l = make(shapes[n / 2].in, shapes[n / 2].out, shapes[n / 2].tied, shapes[n / 2].rows);
+		run(&l, (ls_linear_epilogue){ .bias = l.bias }, 0, 2);
+		for (int o = 0; o < l.out; o++) {
+			for (int64_t r = 0; r < l.rows; r++) {
+				float sum = 0, of[2] = { 0, 0 };
+				for (int i = 0; i < l.in; i++) {
+					of[i % 2] = fmaf(l.x[x_at(&l, r, i)], l.w[w_at(&l, o, i)], of[i % 2]);
+					if ((i + 1) % 32 == 0 || i + 1 == l.in) {
+						sum += of[0] + of[1];
+						of[0] = of[1] = 0;
+					}
+				}
+				assert_true(l.y[y_at(&l, r, o)] == sum + l.bias[o]);
+			}
+			for (int i = 0; i < l.in; i++) {
+				float sum = 0;
+				for (int64_t r = 0; r < l.rows; r += 32)
+					sum += pair_step(&l, r, r + 32 < l.rows ? r + 32 : l.rows, o, i);
+				assert_true(l.dw[w_at(&l, o, i)] == sum);
+			}
+		}
+		release(&l);
+	}
+	bf16 = NULL;
+}
+
 TEST_MAIN(all_shapes, rows_do_not_know_each_other, threads_do_not_matter, epilogues_do_what_layers_would,
-	  no_rows_at_all, all_of_it_in_bf16, operands_are_rounded)
+	  no_rows_at_all, all_of_it_in_bf16, operands_are_rounded, steps_of_amx)

@@ -1,6 +1,7 @@
 /*
  * Products of bf16 pairs: every instruction set, and the processor's own instruction where it has it, give the bits of two
- * multiply-adds per pair, each rounded by hand with subnormal numbers as zeros.
+ * multiply-adds per pair, each rounded by hand with subnormal numbers as zeros. Those of bf16-amx: the same, in steps of 16 pairs with a
+ * sum of the first and one of the second elements.
  */
 #include "unit/kernels/simd_check.h"
 #include "unit/test_main.h"
@@ -64,6 +65,13 @@ static const ls_bf16_kernels *kernels_at(int i)
 	if (i == LS_ISA_COUNT)
 		return ls_bf16_is_native() ? ls_bf16_get() : NULL;
 	return ls_isa_has(i) ? &ls_simd_of(i)->bf16 : NULL;
+}
+
+static const ls_bf16_kernels *amx_at(int i)
+{
+	if (i == LS_ISA_COUNT)
+		return ls_bf16_amx_is_native() ? ls_bf16_amx_get() : NULL;
+	return ls_isa_has(i) ? &ls_simd_of(i)->bf16_amx : NULL;
 }
 
 static const char *name_at(int i)
@@ -216,4 +224,102 @@ static void test_rounding(void **state)
 	}
 }
 
-TEST_MAIN(test_pairs, test_products, test_rounding)
+/* ---- bf16-amx ---- */
+
+/* y of a row and a column: steps of up to 16 pairs of each part. */
+static float steps_of(const ls_bf16_shape *s, const ls_bf16_part *parts, int count, int row, int col, float sum)
+{
+	for (const ls_bf16_part *p = parts; p < parts + count; p++)
+		for (int first = 0; first < s->pairs; first += 16) {
+			float of[2] = { 0, 0 };
+			for (int k = first; k < first + 16; k++) {
+				const uint32_t x = k < s->pairs ? p->x[row * s->ldx + k] : 0,
+					       w = k < s->pairs ? p->w[k * s->ldw + col] : 0;
+				of[0] = multiply_add(float_of(x << 16), float_of(w << 16), of[0]);
+				of[1] = multiply_add(float_of(x & 0xffff0000u), float_of(w & 0xffff0000u), of[1]);
+			}
+			sum = multiply_add(multiply_add(of[0], 1, of[1]), 1, sum);
+		}
+	return sum;
+}
+
+/* Any bits; usual sizes; cancelling sizes; and sizes whose products are about 2^-126. Odd shapes, strides and tails. */
+static void test_steps(void **state)
+{
+	static const uint32_t least[] = { 0, 120, 60, 62, 127 }, span[] = { 255, 14, 8, 3, 1 };
+	uint64_t at = 9000000;
+	(void)state;
+	for (int number = 0; number < 600; number++) {
+		const int kind = number % 5, rows = 1 + number % 71, cols = 16 * (1 + number / 3 % 5),
+			  count = 1 + number % 3;
+		const int pairs = number % 4 ? 1 + number % 35 : 16 * (1 + number % 3);
+		const ls_bf16_shape s = { .rows = rows,
+					  .pairs = pairs,
+					  .cols = cols,
+					  .ldx = pairs + number % 5,
+					  .ldw = cols + 16 * (number % 2),
+					  .ldy = cols + number % 3,
+					  .accumulate = number / 2 % 2 };
+		const int64_t x_step = s.ldx * rows, w_step = s.ldw * pairs, y_count = s.ldy * rows;
+		uint32_t *x = check_bytes((size_t)(x_step * count) * 4), *w = check_bytes((size_t)(w_step * count) * 4);
+		float *start = check_floats(y_count), *want = check_floats(y_count), *got = check_floats(y_count);
+		ls_bf16_part parts[3];
+		for (int64_t i = 0; i < x_step * count; i++)
+			x[i] = draw_pair(&at, least[kind], span[kind]);
+		for (int64_t i = 0; i < w_step * count; i++)
+			w[i] = draw_pair(&at, least[kind], span[kind]);
+		for (int64_t i = 0; i < y_count; i++)
+			start[i] = float_of((draw(&at) & 0x807fffffu) | (kind == 0   ? draw(&at) % 255
+									 : kind == 1 ? 127
+										     : draw(&at) % 6)
+										<< 23);
+		for (int b = 0; b < count; b++)
+			parts[b] = (ls_bf16_part){ x + (count - 1 - b) * x_step, w + (count - 1 - b) * w_step };
+		memcpy(want, start, (size_t)y_count * sizeof(float));
+		for (int r = 0; r < rows; r++)
+			for (int c = 0; c < cols; c++)
+				want[r * s.ldy + c] =
+					steps_of(&s, parts, count, r, c, s.accumulate ? start[r * s.ldy + c] : 0);
+		for (int i = 0; i <= LS_ISA_COUNT; i++) {
+			if (!amx_at(i))
+				continue;
+			memcpy(got, start, (size_t)y_count * sizeof(float));
+			amx_at(i)->gemm(&s, parts, count, got);
+			for (int64_t e = 0; e < y_count; e++)
+				if (isnan(want[e]) ? !isnan(got[e]) : bits_of(got[e]) != bits_of(want[e]))
+					fail_msg("seed %d: %s, product %d: element %lld is %a, not %a", CHECK_SEED,
+						 name_at(i), number, (long long)e, (double)got[e], (double)want[e]);
+		}
+		void *all[] = { x, w, start, want, got };
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			free(all[i]);
+	}
+}
+
+/* In pairs of rows, transposed: what pairs() makes, elsewhere; and nothing beside it. */
+static void test_turned(void **state)
+{
+	(void)state;
+	for (int rows = 1; rows < 80; rows++) {
+		const int cols = 16 * (1 + rows % 4), half = (rows + 1) / 2, ld = half + rows % 3;
+		float *x = check_random(rows * (cols + 5), (uint64_t)rows);
+		uint32_t *pairs = check_bytes((size_t)(half * cols) * 4),
+			 *turned = check_bytes((size_t)(cols * ld) * 4);
+		for (int i = 0; i <= LS_ISA_COUNT; i++) {
+			if (!amx_at(i))
+				continue;
+			memset(turned, 0xaa, (size_t)(cols * ld) * 4);
+			amx_at(i)->pairs(x, rows, cols, cols + 5, pairs);
+			amx_at(i)->turned(x, rows, cols, cols + 5, turned, ld);
+			for (int c = 0; c < cols; c++)
+				for (int k = 0; k < ld; k++)
+					assert_int_equal(turned[c * ld + k],
+							 k < half ? pairs[k * cols + c] : 0xaaaaaaaau);
+		}
+		free(x);
+		free(pairs);
+		free(turned);
+	}
+}
+
+TEST_MAIN(test_pairs, test_products, test_rounding, test_steps, test_turned)
