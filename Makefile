@@ -28,7 +28,7 @@ CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(M
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps lockstep build test test-golden test-arm64 ci demo install deb format lint lint-tidy bench-peers bench-convergence \
+.PHONY: help deps lockstep build test test-golden test-arm64 test-mpich ci demo install deb format lint lint-tidy bench-peers bench-convergence \
 	bench-exchange bench-serve bench-images bench-generate soak build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
@@ -45,7 +45,7 @@ build: ## build everything: command, library, tests, examples
 	$(CONFIGURE)
 	cmake --build "$(BUILD)"
 
-test: ## install what tests need (760 MB on a bare system), build, run all tests; TESTS="words", SANITIZER=address
+test: ## install what tests need (780 MB on a bare system), build, run all tests; TESTS="words", SANITIZER=address
 	tools/install-deps build test packages $(CLANG)
 	$(MAKE) --no-print-directory build
 	tools/python-packages "$(BUILD)"
@@ -59,6 +59,13 @@ test-golden: ## compare with PyTorch: install it (165 MB to download, 730 MB on 
 test-arm64: lockstep ## cross-build for arm64, run its unit tests and every family of models under qemu: the bits of this processor
 	tools/install-deps build arm64
 	tools/test-arm64 build-arm64 "$(BUILD)/lockstep" $(SAME_BITS)
+
+test-mpich: lockstep ## build with Debian's MPICH, unpacked in build-mpich, train under its mpiexec: the bits of Open MPI's build
+	tools/install-deps build
+	tools/mpich-sysroot build-mpich/sysroot
+	tools/configure build-mpich "" "$(COMPILER)" "-DMPI_C_COMPILER=$(CURDIR)/build-mpich/sysroot/mpicc"
+	cmake --build build-mpich --target lockstep_cli
+	tools/test-mpich build-mpich "$(BUILD)/lockstep"
 
 ci: ## run what a change must pass: lint, all build variants with warnings as errors, all tests, unit tests with sanitizers
 	.ci/run

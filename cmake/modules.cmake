@@ -25,6 +25,8 @@ endif()
 
 set(LS_MPI_LIBS "")
 if(LS_MPI)
+  # Debian's mpicc is MPICH's where that was installed last; --hosts needs Open MPI. -DMPI_C_COMPILER=... chooses another.
+  find_program(MPI_C_COMPILER NAMES mpicc.openmpi DOC "MPI compiler wrapper")
   find_package(MPI COMPONENTS C)
   if(MPI_C_FOUND)
     set(LS_MPI_LIBS MPI::MPI_C)

@@ -7,7 +7,7 @@ _lockstep_options() { # COMMAND...: the options its help shows
 }
 
 _lockstep_commands() { # COMMAND...: the subcommands its help shows
-	"$1" "${@:2}" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -v '^lockstep$'
+	"$1" "${@:2}" --help 2>/dev/null | sed -nE 's/^  ([a-z][a-z0-9]+) .*/\1/p' | grep -v '^lockstep$'
 }
 
 _lockstep_names() { # COMMAND...: the first column of its table
@@ -33,7 +33,7 @@ _lockstep() {
 	if [ "${COMP_WORDS[*]:1:3}" = "data make vocab" ] && [ "$COMP_CWORD" -gt 3 ]; then
 		command+=(vocab)
 	fi
-	if [ "${COMP_WORDS[1]}" = slurm ] && [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " == *" -- "* ]]; then
+	if [[ "${COMP_WORDS[1]}" = slurm || "${COMP_WORDS[1]}" = k8s ]] && [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " == *" -- "* ]]; then
 		command[1]=train # behind the --
 	fi
 	if [ "$COMP_CWORD" = 1 ]; then

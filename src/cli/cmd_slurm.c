@@ -1,29 +1,25 @@
 /*
  * cmd_slurm.c - lockstep slurm: write a job script; its options are checked before it is submitted.
  *
- * Options before "--" are about the job, options after it are those of lockstep train. They are parsed with the table
- * of train, so that errors are found now, with the same messages, and the script has the long names of all options.
+ * Options before "--" are about the job, options after it are those of lockstep train (job_training.c).
  */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#include <lockstep/models.h>
 
 #include "args.h"
 #include "command.h"
+#include "quote.h"
 #include "slurm_script.h"
 
 typedef struct slurm_options {
 	slurm_job job;
-	const char *output;
-	int force;
+	job_file file;
 } slurm_options;
 
 #define JOB(member) offsetof(slurm_options, job) + offsetof(slurm_job, member)
-#define OWN(member) offsetof(slurm_options, member)
+#define OWN(member) offsetof(slurm_options, file) + offsetof(job_file, member)
 
 static const ls_setting rows[] = {
 	{ "nodes", 0, "N", "Job", "number of nodes, with one process on each", LS_SETTING_INT, JOB(nodes), 1, 1e6, 0 },
@@ -45,7 +41,7 @@ static const ls_setting rows[] = {
 	  JOB(setup), 0, 0, 0 },
 	{ "program", 0, "PATH", "Start", "path of lockstep on the nodes", LS_SETTING_STRING, JOB(program), 0, 0, 0 },
 	{ "output", 'o', "FILE", "Script", "write the script to FILE, not to standard output", LS_SETTING_STRING,
-	  OWN(output), 0, 0, 0 },
+	  OWN(path), 0, 0, 0 },
 	{ "force", 0, NULL, "Script", "overwrite FILE if it exists", LS_SETTING_FLAG, OWN(force), 0, 1, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
@@ -60,13 +56,15 @@ static const ls_args args = {
 	.at = row_at,
 };
 
+static const job_scheduler scheduler = { .command = "lockstep slurm", .name = "Slurm", .has_elastic = 1 };
+
 /* ---- the job ---- */
 
 /* Directives are parsed by sbatch, not by a shell, with other rules of quoting: only words that need none are accepted.
  */
 static int check_word(const char *option, const char *word)
 {
-	if (!word || ls_slurm_is_plain(word))
+	if (!word || ls_shell_is_plain(word))
 		return LS_ARGS_GO;
 	return ls_usage_error(args.command, "--%s: '%s' has a character other than letters, digits and _@%%+=:,./-",
 			      option, word);
@@ -187,155 +185,19 @@ static int check_job(const slurm_job *job)
 	return code == LS_ARGS_GO ? check_memory(job) : code;
 }
 
-/* ---- the training ---- */
-
-/* Train's table with values as typed: each row stores into its element of `values`, a flag into `flags`. */
-typedef struct typed_options {
-	const char *values[LS_ARGS_MAX];
-	int flags[LS_ARGS_MAX];
-} typed_options;
-
-static const ls_setting *typed_row_at(size_t i)
-{
-	static ls_setting copies[LS_ARGS_MAX];
-	const ls_setting *row = i < LS_ARGS_MAX ? ls_train_setting_at(i) : NULL;
-	if (!row)
-		return NULL;
-	copies[i] = *row;
-	if (row->kind == LS_SETTING_FLAG) {
-		copies[i].offset = offsetof(typed_options, flags) + i * sizeof(int);
-	} else {
-		copies[i].kind = LS_SETTING_STRING;
-		copies[i].offset = offsetof(typed_options, values) + i * sizeof(char *);
-	}
-	return &copies[i];
-}
-
-/* Errors after the "--" are reported as those of lockstep train. */
-static const ls_args train_args = { .command = "lockstep train", .at = typed_row_at };
-
-static int check_place(const char *name)
-{
-	if (!strcmp(name, "devices") || !strcmp(name, "threads"))
-		return ls_usage_error(args.command, "--%s goes before the --: the cores of the job depend on it", name);
-	if (!strcmp(name, "hosts"))
-		return ls_usage_error(args.command, "--hosts: Slurm chooses the hosts; set their number with --nodes");
-	if (!strcmp(name, "discover"))
-		return ls_usage_error(args.command,
-				      "--discover: the nodes of an elastic run are those that Slurm gives the job");
-	if (!strcmp(name, "help"))
-		return ls_usage_error(args.command, "'lockstep train --help' lists the options that go after the --");
-	return LS_ARGS_GO;
-}
-
-static int check_model(const char *model)
-{
-	const char *names[LS_ARGS_MAX];
-	size_t count = 0;
-	const ls_model_row *row;
-	for (; count < LS_ARGS_MAX && (row = ls_model_row_at(count)); count++) {
-		if (!strcmp(row->name, model))
-			return LS_ARGS_GO;
-		names[count] = row->name;
-	}
-	const char *nearest = ls_name_nearest(model, names, count);
-	if (nearest)
-		return ls_usage_error(args.command, "unknown model '%s'; did you mean '%s'?", model, nearest);
-	return ls_usage_error(args.command, "unknown model '%s'; 'lockstep models' lists them", model);
-}
-
-/* Set every given option as train does. */
-static int collect(const typed_options *typed, ls_train_options *options, slurm_word *words, size_t *count)
-{
-	const ls_setting *row;
-	for (size_t i = 0; (row = typed_row_at(i)); i++) {
-		if (!typed->values[i] && !typed->flags[i])
-			continue;
-		int code = check_place(row->name);
-		if (code != LS_ARGS_GO)
-			return code;
-		ls_status status = ls_train_options_set(options, row->name, typed->values[i]);
-		if (status)
-			return ls_command_finish(train_args.command, status);
-		if (strcmp(row->name, "init") != 0) /* goes with a first start only */
-			words[(*count)++] = (slurm_word){ row, typed->values[i] };
-	}
-	return LS_ARGS_GO;
-}
-
-static int check_training(const ls_train_options *options)
-{
-	if (options->resume && !options->run)
-		return ls_usage_error(args.command, "--resume needs --run, the directory of the run to continue");
-	if (options->resume && options->init)
-		return ls_usage_error(args.command, "--init and --resume: a resumed run has its weights already");
-	if (options->elastic && !options->run)
-		return ls_usage_error(args.command, "--elastic needs --run: a run goes on from its checkpoints");
-	if (!options->run)
-		fprintf(stderr, "%s: without --run nothing is saved, and a requeued job starts from the beginning\n",
-			args.command);
-	return check_model(options->model);
-}
-
-static int read_training(int argc, char **argv, slurm_word *words, slurm_training *out)
-{
-	typed_options typed = { .values = { NULL } };
-	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
-	size_t count = 0;
-	for (int i = 1; i < argc; i++) /* the parser would print help instead of a script */
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return check_place("help");
-	int code = ls_args_parse(&train_args, &typed, NULL, argc, argv);
-	if (code == LS_ARGS_GO)
-		code = collect(&typed, &options, words, &count);
-	if (code == LS_ARGS_GO)
-		code = check_training(&options);
-	*out = (slurm_training){ words, count, options.run, options.init, options.elastic };
-	return code;
-}
-
 /* ---- the script ---- */
 
-/* Written atomically: an incomplete script could run. */
-static int save(const slurm_options *options, const char *text, size_t length)
-{
-	struct stat there;
-	if (!options->force && lstat(options->output, &there) == 0)
-		return ls_usage_error(args.command, "%s exists; add --force to replace it", options->output);
-	ls_status status = options->force ? ls_write_file(options->output, text, length)
-					  : ls_create_file(options->output, text, length);
-	if (status != LS_OK)
-		return ls_command_finish(args.command, status);
-	fputs("wrote ", stdout);
-	ls_slurm_quote(stdout, options->output);
-	fputs("; submit it with: sbatch ", stdout);
-	ls_slurm_quote(stdout, options->output);
-	putchar('\n');
-	return LS_EXIT_OK;
-}
+typedef struct slurm_text {
+	const slurm_job *job;
+	const job_training *training;
+	int argc;
+	char **argv;
+} slurm_text;
 
-static int write_script(const slurm_options *options, const slurm_training *training, int argc, char **argv)
+static void write_text(FILE *to, const void *context)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *to = open_memstream(&text, &length);
-	int failed = !to;
-	if (to) {
-		ls_slurm_script(to, &options->job, training, argc, argv);
-		failed = ferror(to);
-		failed |= fclose(to) != 0;
-	}
-	int code = LS_EXIT_OK;
-	if (failed) {
-		fprintf(stderr, "%s: no memory for the script\n", args.command);
-		code = LS_EXIT_FAILURE;
-	} else if (options->output) {
-		code = save(options, text, length);
-	} else {
-		fwrite(text, 1, length, stdout); /* main() reports write errors */
-	}
-	free(text);
-	return code;
+	const slurm_text *text = context;
+	ls_slurm_script(to, text->job, text->training, text->argc, text->argv);
 }
 
 int ls_cmd_slurm(int argc, char **argv)
@@ -346,9 +208,10 @@ int ls_cmd_slurm(int argc, char **argv)
 					   .grace = 60,
 					   .requeues = 100,
 					   .name = "lockstep",
-					   .program = "lockstep" } };
-	slurm_word words[LS_ARGS_MAX];
-	slurm_training training = { .words = words };
+					   .program = "lockstep" },
+				  .file = { .submit = "sbatch" } };
+	job_word words[LS_ARGS_MAX];
+	job_training training = { .words = words };
 	int split = 1;
 	while (split < argc && strcmp(argv[split], "--") != 0)
 		split++;
@@ -358,9 +221,12 @@ int ls_cmd_slurm(int argc, char **argv)
 	if (code == LS_ARGS_GO && split == argc)
 		code = ls_usage_error(args.command, "what to train is missing: add -- and options of 'lockstep train'");
 	if (code == LS_ARGS_GO) /* the "--" takes the place of argv[0] */
-		code = read_training(argc - split, argv + split, words, &training);
+		code = ls_job_training_read(&scheduler, argc - split, argv + split, words, &training);
 	if (code == LS_ARGS_GO && training.elastic && options.job.mpi)
 		code = ls_usage_error(args.command,
 				      "--mpi: with --elastic Open MPI's mpirun starts the nodes, not srun");
-	return code == LS_ARGS_GO ? write_script(&options, &training, argc, argv) : code;
+	if (code != LS_ARGS_GO)
+		return code;
+	slurm_text text = { &options.job, &training, argc, argv };
+	return ls_job_file_write(args.command, &options.file, write_text, &text);
 }

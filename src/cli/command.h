@@ -58,5 +58,6 @@ int ls_cmd_plan(int argc, char **argv);
 int ls_cmd_probe(int argc, char **argv);
 int ls_cmd_report(int argc, char **argv);
 int ls_cmd_slurm(int argc, char **argv);
+int ls_cmd_k8s(int argc, char **argv);
 
 #endif

@@ -18,6 +18,7 @@ static const ls_command commands[] = {
 	{ "probe", "measure this machine or cluster: cores, memory, links", ls_cmd_probe },
 	{ "report", "make a page of tables and plots from sweeps and runs", ls_cmd_report },
 	{ "slurm", "write a job script for a cluster", ls_cmd_slurm },
+	{ "k8s", "write a job for Kubernetes", ls_cmd_k8s },
 };
 
 const ls_command_group ls_commands = {

@@ -8,51 +8,7 @@
 
 #include <lockstep/names.h>
 
-int ls_slurm_is_plain(const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-	return *word && word[strspn(word, plain)] == '\0';
-}
-
-static int has_control(const char *word)
-{
-	for (; *word; word++)
-		if ((unsigned char)*word < 0x20 || *word == 0x7f)
-			return 1;
-	return 0;
-}
-
-/* $'...': a line break as three octal digits, so that it does not break the line. */
-static void quote_escaped(FILE *to, const char *word)
-{
-	fputs("$'", to);
-	for (; *word; word++) {
-		if (*word == '\'' || *word == '\\')
-			fprintf(to, "\\%c", *word);
-		else if ((unsigned char)*word < 0x20 || *word == 0x7f)
-			fprintf(to, "\\%03o", (unsigned)*word);
-		else
-			fputc(*word, to);
-	}
-	fputc('\'', to);
-}
-
-void ls_slurm_quote(FILE *to, const char *word)
-{
-	if (ls_slurm_is_plain(word)) {
-		fputs(word, to);
-	} else if (has_control(word)) {
-		quote_escaped(to, word);
-	} else {
-		fputc('\'', to);
-		for (; *word; word++)
-			if (*word == '\'')
-				fputs("'\\''", to);
-			else
-				fputc(*word, to);
-		fputc('\'', to);
-	}
-}
+#include "quote.h"
 
 static void write_head(FILE *to, int argc, char **argv)
 {
@@ -65,7 +21,7 @@ static void write_head(FILE *to, int argc, char **argv)
 	      to);
 	for (int i = 1; i < argc; i++) {
 		fputc(' ', to);
-		ls_slurm_quote(to, argv[i]);
+		ls_shell_quote(to, argv[i]);
 	}
 	fputs("\n\n", to);
 }
@@ -106,51 +62,9 @@ static void write_no_kill(FILE *to)
 	      to);
 }
 
-static void write_option(FILE *to, const char *name, const char *value)
-{
-	fprintf(to, "\t--%s", name);
-	if (value) {
-		fputc(' ', to);
-		ls_slurm_quote(to, value);
-	}
-	fputc('\n', to);
-}
-
-static void write_arguments(FILE *to, const slurm_job *job, const slurm_training *training)
-{
-	char number[32];
-	fputs("\n# Options of lockstep train.\narguments=(\n", to);
-	snprintf(number, sizeof(number), "%" PRId64, job->devices);
-	write_option(to, "devices", number);
-	snprintf(number, sizeof(number), "%" PRId64, job->threads);
-	write_option(to, "threads", number);
-	for (size_t i = 0; i < training->count; i++)
-		write_option(to, training->words[i].row->name, training->words[i].value);
-	fputs(")\n", to);
-}
-
-/* Without a run directory there is nothing to resume. --init is for the first start only: a resumed run has its
- * weights. */
-static void write_start(FILE *to, const slurm_training *training)
-{
-	fputs("start=(", to);
-	if (training->init) {
-		fputs("--init ", to);
-		ls_slurm_quote(to, training->init);
-	}
-	fputs(")\n", to);
-	if (!training->run)
-		return;
-	fputs("\n# When the job is requeued or submitted again, it resumes its run.\nrun=", to);
-	ls_slurm_quote(to, training->run);
-	fputs("\nfor found in \"$run\"/run.json \"$run\"/ckpt/step-*; do\n"
-	      "\tif [ -e \"$found\" ]; then\n\t\tstart=(--resume)\n\tfi\ndone\n",
-	      to);
-}
-
 static void write_program(FILE *to, const slurm_job *job)
 {
-	ls_slurm_quote(to, job->program);
+	ls_shell_quote(to, job->program);
 	fputs(" train \"${arguments[@]}\" \"${start[@]}\" \"$@\" &\n", to);
 }
 
@@ -212,7 +126,7 @@ static void write_requeue(FILE *to, const slurm_job *job)
 		job->requeues, job->requeues);
 }
 
-void ls_slurm_script(FILE *to, const slurm_job *job, const slurm_training *training, int argc, char **argv)
+void ls_slurm_script(FILE *to, const slurm_job *job, const job_training *training, int argc, char **argv)
 {
 	write_head(to, argc, argv);
 	write_directives(to, job);
@@ -221,8 +135,7 @@ void ls_slurm_script(FILE *to, const slurm_job *job, const slurm_training *train
 	if (job->setup)
 		fprintf(to, "\n# What the nodes need before lockstep can start; they inherit this environment.\n%s\n",
 			job->setup);
-	write_arguments(to, job, training);
-	write_start(to, training);
+	ls_job_training_write(to, training, job->devices, job->threads);
 	if (training->elastic)
 		write_supervisor(to, job);
 	else

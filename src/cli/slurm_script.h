@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <lockstep/train.h>
+#include "job_training.h"
 
 typedef struct slurm_job {
 	int64_t nodes, devices, threads;
@@ -18,26 +18,7 @@ typedef struct slurm_job {
 	const char *program;                                          /* lockstep, as the nodes find it */
 } slurm_job;
 
-/* An option of train that was given, its value as typed. */
-typedef struct slurm_word {
-	const ls_setting *row;
-	const char *value; /* NULL for a flag */
-} slurm_word;
-
-typedef struct slurm_training {
-	const slurm_word *words;
-	size_t count;
-	const char *run, *init; /* NULL: not given */
-	int elastic;            /* the run goes on without nodes that fail */
-} slurm_training;
-
-/* Whether a word needs no quotes, by shell or by sbatch. */
-int ls_slurm_is_plain(const char *word);
-
-/* Write a word with shell quoting, without line breaks, so that it can also stand in a comment. */
-void ls_slurm_quote(FILE *to, const char *word);
-
 /* argc and argv are the command line, which is written in the head of the script. */
-void ls_slurm_script(FILE *to, const slurm_job *job, const slurm_training *training, int argc, char **argv);
+void ls_slurm_script(FILE *to, const slurm_job *job, const job_training *training, int argc, char **argv);
 
 #endif

@@ -11,6 +11,7 @@
  *     it ends, mpirun has reported the end of the job, or was asked to end it; else it is killed. Without that it
  *     would wait for the daemon of a host that is cut off until the link is back.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -279,6 +280,21 @@ static const char *agent(void)
 	return chosen ? chosen : "ssh";
 }
 
+/* "Host key verification failed." is all that ssh prints of a host it was never used for. */
+static int names_a_host(const launch *l, const char *text)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const char *name = l->hosts[i].name;
+		size_t length = strlen(name);
+		for (const char *at = text; (at = strstr(at, name)); at += length) {
+			int begins = at == text || !isalnum((unsigned char)at[-1]);
+			if (begins && !isalnum((unsigned char)at[length]))
+				return 1;
+		}
+	}
+	return 0;
+}
+
 /* Which host cannot be reached, else what ssh printed, else that nothing is known. */
 static ls_status fail_start(launch *l)
 {
@@ -288,8 +304,11 @@ static ls_status fail_start(launch *l)
 	ls_launch_reach(l->hosts, l->count, probe_s, silent, sizeof(silent));
 	if (silent[0])
 		return ls_fail(LS_EIO, "hosts: cannot reach %s", silent);
-	if (why[0])
+	if (why[0] && names_a_host(l, why))
 		return ls_fail(LS_EIO, "hosts: cannot start nodes on %s: %s", others, why);
+	if (why[0])
+		return ls_fail(LS_EIO, "hosts: cannot start nodes on %s: %s (try '%s HOST true' for each of them)",
+			       others, why, agent());
 	if (!l->late)
 		return ls_fail(LS_EIO,
 			       "hosts: cannot start nodes on %s: '%s' failed and did not say why; try it yourself with "

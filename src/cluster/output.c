@@ -358,8 +358,10 @@ static void take_line(ls_launch_output *output, double now)
 		take_text(output, rest, now);
 }
 
+/* ssh ends its lines with a carriage return as well, which would make a terminal write over what is joined with them. */
 static void end_line(ls_launch_output *output, double now)
 {
+	output->length -= output->length && output->line[output->length - 1] == '\r';
 	output->line[output->length] = '\0';
 	output->length = 0;
 	take_line(output, now);
@@ -375,13 +377,37 @@ void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t c
 	}
 }
 
+/* Seconds that a line waits for what may explain it. Before a node is up, a line is ssh's about a host, and mpirun takes a
+ * while to notice that ssh has failed. */
+static double hold_of(const ls_launch_output *output, const char *line)
+{
+	return is_of_mpi(line) || !output->nodes_up ? hold_mpi_s : hold_s;
+}
+
 void ls_launch_output_flush(ls_launch_output *output, double now, int all)
 {
 	if (all && output->length)
 		end_line(output, now);
-	while (output->held_count &&
-	       (all || now - output->held[0].at >= (is_of_mpi(output->held[0].line) ? hold_mpi_s : hold_s)))
+	while (output->held_count && (all || now - output->held[0].at >= hold_of(output, output->held[0].line)))
 		pass_first(output);
+}
+
+/* ssh warns of a host's key that has changed in a dozen lines: those without the host and the file are left out. */
+static int is_warning_of_ssh(const char *line)
+{
+	static const char *const begins[] = {
+		"@",
+		"IT IS POSSIBLE THAT SOMEONE ",
+		"Someone could be eavesdropping ",
+		"It is also possible that a host key ",
+		"The fingerprint for the ",
+		"SHA256:",
+		"Please contact your system administrator",
+	};
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (!strncmp(line, begins[i], strlen(begins[i])))
+			return 1;
+	return 0;
 }
 
 void ls_launch_output_explain(ls_launch_output *output, char *out, size_t size)
@@ -389,7 +415,7 @@ void ls_launch_output_explain(ls_launch_output *output, char *out, size_t size)
 	size_t used = 0;
 	out[0] = '\0';
 	for (size_t i = 0; i < output->held_count; i++) {
-		if (used < size)
+		if (used < size && !is_warning_of_ssh(output->held[i].line))
 			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "; " : "",
 						 output->held[i].line);
 		free(output->held[i].line);

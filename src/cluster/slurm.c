@@ -24,7 +24,7 @@ const char *ls_slurm_discover(void)
 
 char **ls_slurm_environment(ls_arena *arena, const ls_host *hosts, size_t count)
 {
-	enum { WORDS = 6 };
+	enum { WORDS = 7 };
 	char **words = ls_arena_alloc(arena, (WORDS + 1) * sizeof(*words));
 	const char *names = count ? hosts[0].name : "";
 
@@ -38,6 +38,8 @@ char **ls_slurm_environment(ls_arena *arena, const ls_host *hosts, size_t count)
 	words[3] = ls_arena_format(arena, "SLURM_NNODES=%zu", count);
 	words[4] = ls_arena_format(arena, "SLURM_TASKS_PER_NODE=1(x%zu)", count);
 	words[5] = ls_arena_format(arena, "SLURM_WHOLE=1"); /* a daemon's nodes have all cores of the job, not one */
+	/* Slurm ends the step of a lost node only when it has given the node up: until then a step of its own would wait. */
+	words[6] = ls_arena_format(arena, "SLURM_OVERLAP=1");
 	words[WORDS] = NULL;
 	for (size_t i = 0; i < WORDS; i++)
 		if (!words[i])

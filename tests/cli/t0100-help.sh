@@ -9,11 +9,11 @@ like "--version prints name and number" "$out" '^lockstep [0-9]+\.[0-9]+\.[0-9]+
 
 run "$LOCKSTEP" --help
 is "--help succeeds" "$status" 0
-for command in train eval predict serve export data models bench plan probe report slurm; do
+for command in train eval predict serve export data models bench plan probe report slurm k8s; do
 	like "--help lists $command" "$out" "^  $command +[a-z]"
 done
 
-for command in "" train eval predict serve export data "data list" "data get" "data make" "data make vocab" "data info" "data show" models bench plan probe report slurm; do
+for command in "" train eval predict serve export data "data list" "data get" "data make" "data make vocab" "data info" "data show" models bench plan probe report slurm k8s; do
 	# shellcheck disable=SC2086 # words
 	run "$LOCKSTEP" $command --help
 	is "lockstep $command --help succeeds" "$status" 0

@@ -54,7 +54,7 @@ bad "and eval" "unknown option '--batch-size'; here it is '--batch'" eval run --
 bad "and data info" "unknown option '--max-seq-length'; here it is '--seq-len'" data info glyphs --max-seq-length 8
 bad "and slurm, behind the --" "unknown option '--learning-rate'; here it is '--lr'" slurm -- --learning-rate 0.1
 bad "where there is no such option none is named" "unknown option '--learning-rate'$" eval run --learning-rate 1
-for command in train eval bench plan probe report models slurm "data info" "data make" "data make vocab" "data get"; do
+for command in train eval bench plan probe report models slurm k8s "data info" "data make" "data make vocab" "data get"; do
 	# shellcheck disable=SC2086 # words
 	option=$("$LOCKSTEP" $command --help all | sed -nE 's/^  (-[a-z], )?(--[a-z]{4,}) .*/\2/p' | head -n 1)
 	# shellcheck disable=SC2086

@@ -16,7 +16,7 @@ page_options() { # PAGE: names its lists describe
 	sed -nE 's/^\.It (Fl [a-z] , )?Fl -([a-z0-9-]+).*/\2/p' "$1" | tr -d '-' | sort -u
 }
 
-for command in train eval predict serve export models bench plan probe report slurm; do
+for command in train eval predict serve export models bench plan probe report slurm k8s; do
 	is "lockstep-$command.1 describes the options of lockstep $command" \
 		"$(page_options "$man/lockstep-$command.1")" "$(help_options "$command")"
 done
@@ -37,7 +37,7 @@ wrong_defaults() { # COMMAND
 			END { if (!found) print name, value }' "$man/lockstep-$1.1"
 	done
 }
-for command in train eval predict serve export models bench plan probe report slurm; do
+for command in train eval predict serve export models bench plan probe report slurm k8s; do
 	is "lockstep-$command.1 tells the defaults that help shows" "$(wrong_defaults "$command")" ""
 done
 
@@ -54,7 +54,7 @@ for option in optimizer schedule strategy wire pin share; do
 	is "lockstep-train.1 has every value of --$option" "$(missing_values $option)" ""
 done
 
-for command in train eval predict serve export data models bench plan probe report slurm; do
+for command in train eval predict serve export data models bench plan probe report slurm k8s; do
 	ok "lockstep.1 refers to lockstep-$command.1" grep -q "^\.Xr lockstep-$command 1" "$man/lockstep.1"
 done
 

@@ -16,7 +16,7 @@ offers() { # WORDS...: what is offered for the last one
 	echo "${COMPREPLY[@]}"
 }
 
-is "commands" "$(offers "")" "train eval predict generate serve export data models bench plan probe report slurm --help --version"
+is "commands" "$(offers "")" "train eval predict generate serve export data models bench plan probe report slurm k8s --help --version"
 is "the beginning of a command" "$(offers tr)" "train"
 is "commands of data" "$(offers data "")" "list get make info show check"
 is "an option" "$(offers train --lr-step)" "--lr-step-every --lr-step-factor"
@@ -55,6 +55,8 @@ is "options of a report" "$(offers report --c)" "--compare"
 is "published figures" "$(offers report --compare p)" "published"
 is "published tables to fit" "$(offers plan --fit distml-c)" "distml-clusters"
 is "options of a job" "$(offers slurm --n)" "--nodes"
+is "of both kinds" "$(offers k8s --nam)" "--namespace"
+is "behind -- those of train, too" "$(offers k8s --nodes 2 -- --lr-step)" "--lr-step-every --lr-step-factor"
 is "behind -- those of train" "$(offers slurm --nodes 2 -- --lr-step)" "--lr-step-every --lr-step-factor"
 is "files are left to bash" "$(offers train --run ru)" ""
 

@@ -24,6 +24,7 @@ static void begin(scene *s)
 	memset(s, 0, sizeof(*s));
 	s->output.to = open_memstream(&s->shown, &s->size);
 	assert_non_null(s->output.to);
+	s->output.nodes_up = 1;
 }
 
 static void give(scene *s, const char *text, size_t partial, double now)
@@ -62,7 +63,7 @@ static void lines_pass_and_banners_do_not(void **state)
 		assert_string_equal(s.shown, "one\ntwo\n");
 		ls_launch_output_flush(&s.output, 1, 1);
 		assert_string_equal(s.shown, "one\ntwo\nthree\n");
-		assert_int_equal(s.output.nodes_up, 2);
+		assert_int_equal(s.output.nodes_up, 1 + 2);
 		assert_int_equal(s.output.end, LS_LAUNCH_REPORTED);
 		end(&s);
 	}
@@ -204,7 +205,7 @@ static void open_mpis_tags_are_seen_through(void **state)
 	scene s;
 	begin(&s);
 	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_UP "\n[25102,1]<stderr>:a line\n", 9, 0);
-	assert_int_equal(s.output.nodes_up, 1);
+	assert_int_equal(s.output.nodes_up, 1 + 1);
 	assert_false(s.output.nodes_reported);
 	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_FAILS "lockstep train: no\n", 9, 0);
 	assert_true(s.output.nodes_reported);
@@ -304,9 +305,14 @@ static void lines_that_wait_can_explain(void **state)
 	scene s;
 	char why[64];
 	begin(&s);
+	s.output.nodes_up = 0; /* then lines wait longer */
 	give(&s, "ssh: no\nssh: never\n", 4, 0);
+	ls_launch_output_flush(&s.output, 2, 0);
 	ls_launch_output_explain(&s.output, why, sizeof(why));
 	assert_string_equal(why, "ssh: no; ssh: never");
+	give(&s, "@@@@\r\n@  WARNING  @\r\nHost key for c has changed.\r\nSHA256:abc\r\nIt failed.\r\n", 4, 0);
+	ls_launch_output_explain(&s.output, why, sizeof(why));
+	assert_string_equal(why, "Host key for c has changed.; It failed.");
 	ls_launch_output_explain(&s.output, why, sizeof(why));
 	assert_string_equal(why, "");
 	give(&s, "a line that is much longer than there is room for here, and then more\nanother\n", 4, 0);

@@ -1,0 +1,150 @@
+/*
+ * cmd_k8s.c - lockstep k8s: write a Kubernetes job; its options are checked before it is submitted.
+ *
+ * Options before "--" are about the job, options after it are those of lockstep train (job_training.c).
+ */
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "k8s_job.h"
+#include "quote.h"
+
+typedef struct k8s_options {
+	k8s_job job;
+	job_file file;
+} k8s_options;
+
+#define JOB(member) offsetof(k8s_options, job) + offsetof(k8s_job, member)
+#define OWN(member) offsetof(k8s_options, file) + offsetof(job_file, member)
+
+static const ls_setting rows[] = {
+	{ "image", 0, "IMAGE", "Job", "container image with lockstep and bash; several nodes: with mpirun and sshd",
+	  LS_SETTING_STRING, JOB(image), 0, 0, 0 },
+	{ "nodes", 0, "N", "Job", "number of nodes; more than one need Kubeflow's MPI operator", LS_SETTING_INT,
+	  JOB(nodes), 1, 1e4, 0 },
+	{ "devices", 0, "N", "Job", "devices per node", LS_SETTING_INT, JOB(devices), 1, 4096, 0 },
+	{ "threads", 't', "N", "Job", "threads per device", LS_SETTING_INT, JOB(threads), 1, LS_THREADS_MAX, 0 },
+	{ "mem", 0, "SIZE", "Job", "memory per node, for example 64Gi", LS_SETTING_STRING, JOB(memory), 0, 0, 0 },
+	{ "job-name", 0, "NAME", "Job", "name of the job", LS_SETTING_STRING, JOB(name), 0, 0, 0 },
+	{ "namespace", 0, "NAME", "Job", "namespace of the job", LS_SETTING_STRING, JOB(namespace), 0, 0, 0 },
+	{ "claim", 0, "NAME", "Job", "persistent volume claim with data and runs; several nodes: ReadWriteMany",
+	  LS_SETTING_STRING, JOB(claim), 0, 0, 0 },
+	{ "mount", 0, "PATH", "Job", "working directory, where the claim is mounted", LS_SETTING_STRING, JOB(mount), 0,
+	  0, 0 },
+	{ "grace", 0, "SECONDS", "Job", "time to write a checkpoint when a pod is stopped", LS_SETTING_INT, JOB(grace),
+	  1, 65535, 0 },
+	{ "retries", 0, "N", "Job", "start the job again after a failure, N times at most", LS_SETTING_INT,
+	  JOB(retries), 0, 1e6, 0 },
+	{ "program", 0, "PATH", "Job", "path of lockstep in the image", LS_SETTING_STRING, JOB(program), 0, 0, 0 },
+	{ "output", 'o', "FILE", "File", "write the job to FILE, not to standard output", LS_SETTING_STRING, OWN(path),
+	  0, 0, 0 },
+	{ "force", 0, NULL, "File", "overwrite FILE if it exists", LS_SETTING_FLAG, OWN(force), 0, 1, 0 },
+};
+LS_ARGS_TABLE(row_at, rows)
+
+static const ls_args args = {
+	.command = "lockstep k8s",
+	.purpose = "Write a Kubernetes job that trains and resumes: a Job for one node, a\n"
+		   "Kubeflow MPIJob (v2beta1) for several. Options of 'lockstep train' follow\n"
+		   "after -- and are checked now. The job is checked against documented fields\n"
+		   "only: it was never run on a cluster.",
+	.example = "lockstep k8s --nodes 4 --devices 8 --claim work -o job.yaml -- \\\n"
+		   "           --model resnet18 --data mnist --run runs/pods\n"
+		   "         kubectl apply -f job.yaml",
+	.at = row_at,
+};
+
+static const job_scheduler scheduler = { .command = "lockstep k8s", .name = "Kubernetes" };
+
+/* Names of objects: labels of DNS, because pods and services are named after them. The operator adds "-launcher-abcde". */
+static int check_name(const char *option, const char *name)
+{
+	enum { MOST = 40 };
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	size_t length = name ? strlen(name) : 1;
+	if (!name ||
+	    (length <= MOST && name[strspn(name, letters)] == '\0' && name[0] != '-' && name[length - 1] != '-'))
+		return LS_ARGS_GO;
+	return ls_usage_error(args.command,
+			      "--%s: '%s' is not a name in Kubernetes: up to %d small letters, digits and hyphens, no "
+			      "hyphen at either end",
+			      option, name, MOST);
+}
+
+static int check_memory(const char *text)
+{
+	static const char *const units[] = { "", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti" };
+	if (!text)
+		return LS_ARGS_GO;
+	size_t digits = strspn(text, "0123456789");
+	for (size_t i = 0; digits && digits < 16 && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(text + digits, units[i]))
+			return LS_ARGS_GO;
+	return ls_usage_error(args.command, "--mem: '%s' is not a size; write 64Gi or 512Mi", text);
+}
+
+static int check_job(const k8s_job *job)
+{
+	int code = check_name("job-name", job->name);
+	if (code == LS_ARGS_GO)
+		code = check_name("namespace", job->namespace);
+	if (code == LS_ARGS_GO)
+		code = check_name("claim", job->claim);
+	if (code == LS_ARGS_GO)
+		code = check_memory(job->memory);
+	if (code == LS_ARGS_GO && !ls_shell_is_plain(job->image))
+		code = ls_usage_error(args.command, "--image: '%s' is not the name of an image", job->image);
+	if (code == LS_ARGS_GO && (job->mount[0] != '/' || !ls_shell_is_plain(job->mount)))
+		code = ls_usage_error(args.command,
+				      "--mount: '%s' must begin with / and have letters, digits and _@%%+=:,./- only",
+				      job->mount);
+	return code;
+}
+
+/* ---- the file ---- */
+
+typedef struct k8s_text {
+	const k8s_job *job;
+	const job_training *training;
+	int argc;
+	char **argv;
+} k8s_text;
+
+static void write_text(FILE *to, const void *context)
+{
+	const k8s_text *text = context;
+	ls_k8s_job(to, text->job, text->training, text->argc, text->argv);
+}
+
+int ls_cmd_k8s(int argc, char **argv)
+{
+	k8s_options options = { .job = { .nodes = 1,
+					 .devices = 1,
+					 .threads = 1,
+					 .grace = 60,
+					 .retries = 10,
+					 .image = "lockstep",
+					 .name = "lockstep",
+					 .mount = "/work",
+					 .program = "lockstep" },
+				.file = { .submit = "kubectl apply -f" } };
+	job_word words[LS_ARGS_MAX];
+	job_training training = { .words = words };
+	int split = 1;
+	while (split < argc && strcmp(argv[split], "--") != 0)
+		split++;
+	int code = ls_args_parse(&args, &options, NULL, split, argv);
+	if (code == LS_ARGS_GO)
+		code = check_job(&options.job);
+	if (code == LS_ARGS_GO && split == argc)
+		code = ls_usage_error(args.command, "what to train is missing: add -- and options of 'lockstep train'");
+	if (code == LS_ARGS_GO) /* the "--" takes the place of argv[0] */
+		code = ls_job_training_read(&scheduler, argc - split, argv + split, words, &training);
+	if (code != LS_ARGS_GO)
+		return code;
+	if (training.run && !options.job.claim)
+		fprintf(stderr, "%s: without --claim the run is lost with the pod that wrote it\n", args.command);
+	k8s_text text = { &options.job, &training, argc, argv };
+	return ls_job_file_write(args.command, &options.file, write_text, &text);
+}
