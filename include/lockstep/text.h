@@ -28,7 +28,7 @@ extern "C" {
 
 typedef struct ls_vocab_make_options {
 	size_t size;              /* set by LS_VOCAB_MAKE_OPTIONS_INIT */
-	const char *const *paths; /* (path_count) text files, or directories of *.txt; UTF-8 */
+	const char *const *paths; /* (path_count) text files, directories of *.txt, or tables; UTF-8 */
 	size_t path_count;
 	const char *out;     /* the file to write; an old one is replaced when the new one is complete */
 	uint64_t pieces;     /* maximum number of pieces: 5 special ones, characters, and learnt pieces */
@@ -40,6 +40,7 @@ typedef struct ls_vocab_make_options {
 	/* For language models, one of the two; `out` is then a directory. Pieces are byte-level (GPT-2's vocab.json and
 	 * merges.txt, 256 bytes, learnt pieces and the end of a text), or the characters of the texts (vocab.json). */
 	int bpe, chars;
+	const char *text_column; /* tables (.csv, .tsv, .jsonl): the column that has the text; NULL: "text" */
 } ls_vocab_make_options;
 #define LS_VOCAB_MAKE_OPTIONS_INIT                                                                                     \
 	{                                                                                                              \

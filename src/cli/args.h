@@ -32,6 +32,14 @@ typedef struct ls_args {
 		return i < sizeof(rows) / sizeof(rows[0]) ? &rows[i] : NULL;                                           \
 	}
 
+/* The same, and then the rows of another `at` function. */
+#define LS_ARGS_TABLE_AND(function, rows, next)                                                                        \
+	static const ls_setting *function(size_t i)                                                                    \
+	{                                                                                                              \
+		size_t own = sizeof(rows) / sizeof(rows[0]);                                                           \
+		return i < own ? &rows[i] : next(i - own);                                                             \
+	}
+
 /* Most rows a table may have. */
 enum { LS_ARGS_MAX = 96 };
 

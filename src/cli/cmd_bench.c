@@ -41,7 +41,8 @@ typedef struct bench_options {
 static const ls_setting rows[] = {
 	{ .name = "model" },
 	{ "channels", 0, "N", "Model and data", "image channels", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
-	{ "size", 0, "N", "Model and data", "image height and width in pixels", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
+	{ "image-size", 0, "N", "Model and data", "image height and width in pixels", LS_SETTING_INT, OWN(size), 1,
+	  4096, 0 },
 	{ "classes", 0, "N", "Model and data", "number of classes", LS_SETTING_INT, OWN(classes), 1, 1000000, 0 },
 	{ "data", 'd', "NAME", "Model and data", "text: train on this dataset", LS_SETTING_STRING, BENCH(data), 0, 0,
 	  LS_SETTING_COMMON },

@@ -118,6 +118,8 @@ static const ls_setting vocab_rows[] = {
 	  offsetof(ls_vocab_make_options, min_count), 1, 0x1p53, 0 },
 	{ "replace-invalid", 0, NULL, "Options", "drop bytes that are not UTF-8", LS_SETTING_FLAG,
 	  offsetof(ls_vocab_make_options, replace_invalid), 0, 1, 0 },
+	{ "text-column", 0, "NAME", "Options", "tables: take the text from this column (default: text)",
+	  LS_SETTING_STRING, offsetof(ls_vocab_make_options, text_column), 0, 0, 0 },
 	{ "quiet", 'q', NULL, "Options", "print no progress bar", LS_SETTING_FLAG,
 	  offsetof(ls_vocab_make_options, quiet), 0, 1, 0 },
 };
@@ -128,7 +130,7 @@ enum { TEXTS_MAX = 256 };
 static const ls_args vocab_args = {
 	.command = "lockstep data make vocab",
 	.operands = "FILE|DIR...",
-	.purpose = "Learn a vocabulary from text files, or directories of .txt files.",
+	.purpose = "Learn a vocabulary from text files, directories of .txt files, or tables.",
 	.example = "lockstep data make vocab corpus/ --size 30522 --out corpus/vocab.txt",
 	.operands_min = 1,
 	.operands_max = TEXTS_MAX,
@@ -179,18 +181,18 @@ static int run_make(int argc, char **argv)
 		"cache", 0, "WHERE", "Options", keeps, LS_SETTING_STRING, OPEN(cache), 0, 0, 0                           \
 	}
 
-/* The library's options with a number of tokens that a row can hold. */
-typedef struct info_options {
+/* The library's options with whole numbers as rows hold them. */
+typedef struct read_options {
 	ls_dataset_options open;
-	int64_t tokens;
-} info_options;
+	int64_t tokens, threads;
+} read_options;
 
-static const ls_setting info_rows[] = {
-	WHERE_ROWS("keep decoded images of a folder: {values}"),
+/* How a text or a table is read. */
+static const ls_setting read_rows[] = {
 	{ "vocab", 0, "FILE", "Options", "text: use this vocabulary (default: the one beside it)", LS_SETTING_STRING,
 	  OPEN(vocab), 0, 0, 0 },
 	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, OPEN(cased), 0, 1, 0 },
-	{ "seq-len", 0, "N", "Options", "text: cut samples to N tokens", LS_SETTING_INT, offsetof(info_options, tokens),
+	{ "seq-len", 0, "N", "Options", "text: cut samples to N tokens", LS_SETTING_INT, offsetof(read_options, tokens),
 	  0, LS_TOKENS_MAX, LS_SETTING_NOT_0 },
 	{ "phrases", 0, NULL, "Options", "sst5: use all phrases, not only sentences", LS_SETTING_FLAG, OPEN(phrases), 0,
 	  1, 0 },
@@ -201,10 +203,15 @@ static const ls_setting info_rows[] = {
 	{ "task", 0, "NAME", "Options", "tables: learn {values}", LS_SETTING_STRING, OPEN(task), 0, 0, 0 },
 	{ "text-column", 0, "NAME", "Options", "tables: the column of text, for models of text", LS_SETTING_STRING,
 	  OPEN(text_column), 0, 0, 0 },
-	{ "skip-bad", 0, "N", "Options", "tables: leave out up to N rows that cannot be read", LS_SETTING_COUNT,
+};
+LS_ARGS_TABLE(read_row_at, read_rows)
+
+static const ls_setting info_rows[] = {
+	WHERE_ROWS("keep decoded images of a folder: {values}"),
+	{ "skip-bad", 0, "N", "Options", "leave out up to N rows or files that cannot be read", LS_SETTING_COUNT,
 	  OPEN(skip_bad), 0, 0x1p53, 0 },
 };
-LS_ARGS_TABLE(info_row_at, info_rows)
+LS_ARGS_TABLE_AND(info_row_at, info_rows, read_row_at)
 
 static const ls_args info_args = {
 	.command = "lockstep data info",
@@ -219,7 +226,7 @@ static const ls_args info_args = {
 
 static int run_info(int argc, char **argv)
 {
-	info_options options = { .open = LS_DATASET_OPTIONS_INIT };
+	read_options options = { .open = LS_DATASET_OPTIONS_INIT };
 	int code = ls_args_parse(&info_args, &options, &options.open.name, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
@@ -227,18 +234,12 @@ static int run_info(int argc, char **argv)
 	return ls_command_finish(info_args.command, ls_data_info_with(&options.open, stdout));
 }
 
-/* The same with a number of threads. */
-typedef struct check_options {
-	ls_dataset_options open;
-	int64_t threads;
-} check_options;
-
 static const ls_setting check_rows[] = {
 	WHERE_ROWS("keep decoded images (default: off): {values}"),
 	{ "threads", 't', "N", "Options", "use N threads (default: all cores)", LS_SETTING_INT,
-	  offsetof(check_options, threads), 0, 4096, LS_SETTING_NOT_0 },
+	  offsetof(read_options, threads), 0, 4096, LS_SETTING_NOT_0 },
 };
-LS_ARGS_TABLE(check_row_at, check_rows)
+LS_ARGS_TABLE_AND(check_row_at, check_rows, read_row_at)
 
 static const ls_args check_args = {
 	.command = "lockstep data check",
@@ -253,12 +254,13 @@ static const ls_args check_args = {
 
 static int run_check(int argc, char **argv)
 {
-	check_options options = { .open = LS_DATASET_OPTIONS_INIT };
+	read_options options = { .open = LS_DATASET_OPTIONS_INIT };
 
 	options.open.cache = "off";
 	int code = ls_args_parse(&check_args, &options, &options.open.name, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
+	options.open.tokens = (int)options.tokens;
 	return ls_command_finish(check_args.command, ls_data_check(&options.open, (int)options.threads, stdout));
 }
 

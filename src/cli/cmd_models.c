@@ -19,8 +19,8 @@ typedef struct models_options {
 static const ls_setting rows[] = {
 	{ "channels", 0, "N", "Options", "set the channels of an image", LS_SETTING_INT,
 	  offsetof(models_options, channels), 1, 4096, 0 },
-	{ "size", 0, "N", "Options", "set its height and width", LS_SETTING_INT, offsetof(models_options, size), 1,
-	  4096, 0 },
+	{ "image-size", 0, "N", "Options", "set its height and width", LS_SETTING_INT, offsetof(models_options, size),
+	  1, 4096, 0 },
 	{ "classes", 0, "N", "Options", "set the number of classes", LS_SETTING_INT, offsetof(models_options, classes),
 	  1, 1000000, 0 },
 };
@@ -33,7 +33,7 @@ static const ls_args args = {
 		   "one sample, counting filter taps inside the image; padded GFLOP: all taps, as\n"
 		   "usually published. gradient MB: gradient of one step, without taps that see\n"
 		   "only padding.",
-	.example = "lockstep models --channels 3 --size 224 --classes 1000",
+	.example = "lockstep models --channels 3 --image-size 224 --classes 1000",
 	.operands_max = 1,
 	.at = row_at,
 };

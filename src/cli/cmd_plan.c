@@ -44,7 +44,7 @@ static const ls_setting rows[] = {
 	{ "threads", 't', "N", MEASURE, "use N threads", LS_SETTING_INT, JOB(threads), 1, LS_THREADS_MAX, 0 },
 	{ "precision", 0, "TYPE", MEASURE, "multiply in {values}", LS_SETTING_STRING, JOB(precision), 0, 0, 0 },
 	{ "channels", 0, "N", MEASURE, "image channels", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
-	{ "size", 0, "N", MEASURE, "image height and width in pixels", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
+	{ "image-size", 0, "N", MEASURE, "image height and width in pixels", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
 	{ "classes", 0, "N", MEASURE, "number of classes", LS_SETTING_INT, OWN(classes), 1, 1000000, 0 },
 	{ "seq-len", 0, "N", MEASURE, "text: use samples of N tokens (default 128)", LS_SETTING_INT, JOB(seq_len), 0,
 	  LS_TOKENS_MAX, LS_SETTING_NOT_0 },

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "data/readers/corpus.h"
 #include "data/readers/sst.h"
+#include "data/readers/table_files.h"
 #include "tokenizer/learn_bpe.h"
 #include "tokenizer/learn_vocab.h"
 
@@ -110,6 +111,39 @@ static ls_status count_trees(vocab_job *job, const char *dir)
 	return status;
 }
 
+static ls_status count_rows(vocab_job *job, ls_table_walk *walk, const char *column)
+{
+	size_t at = ls_table_rows_find(walk->rows, column);
+	ls_table_row row;
+	int found = 1;
+
+	if (at == ls_table_rows_columns(walk->rows))
+		return ls_fail(LS_EINVALID, "%s has no column '%s' with text; name it with options.text_column",
+			       walk->path, column);
+	while (found) {
+		LS_TRY(ls_table_walk_next(walk, &row, &found));
+		if (!found)
+			break;
+		LS_TRY(add_text(job, row.field[at], row.bytes[at]));
+		job->bytes += row.bytes[at];
+	}
+	return LS_OK;
+}
+
+/* A table: the column of text of its training rows. */
+static ls_status count_table(vocab_job *job, const char *path)
+{
+	const char *column = job->options->text_column ? job->options->text_column : "text";
+	ls_table_files files;
+	ls_table_walk walk;
+
+	LS_TRY(ls_table_files_find(&files, path));
+	LS_TRY(ls_table_walk_begin(&walk, &files, LS_SPLIT_TRAIN, 0));
+	ls_status status = count_rows(job, &walk, column);
+	ls_table_walk_end(&walk);
+	return status;
+}
+
 static ls_status count_files(vocab_job *job, const ls_corpus_files *files)
 {
 	ls_progress_bar_begin(&job->meter, "counting words", "MB", 1e6, job->bytes, job->bytes + files->bytes,
@@ -126,6 +160,8 @@ static ls_status count_path(vocab_job *job, const char *path)
 	ls_corpus_files files;
 	if (ls_sst_is(path))
 		return count_trees(job, path);
+	if (ls_table_is(path))
+		return count_table(job, path);
 	LS_TRY(ls_corpus_find(&files, path));
 	ls_status status = count_files(job, &files);
 	ls_corpus_files_free(&files);

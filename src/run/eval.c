@@ -289,6 +289,21 @@ static int has_labels(const evaluation *e)
 	return !e->trained.graph->predicts_next && !has_targets(e);
 }
 
+/* Counts per class, for whoever asks for them. What is saved goes without them where there are too many classes. */
+static ls_status begin_counts(evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	int64_t classes = e->trained.graph->values[e->trained.graph->logits].channels;
+
+	if (!o->counts && !o->metrics && !o->save)
+		return LS_OK;
+	if (o->counts || o->metrics || classes <= LS_CONFUSION_CLASSES_MAX)
+		return ls_confusion_new(&e->confusion, classes);
+	ls_log_note("%s has loss and accuracy alone: counts per class are kept for at most %d classes", e->saved,
+		    LS_CONFUSION_CLASSES_MAX);
+	return LS_OK;
+}
+
 static ls_status run(evaluation *e, ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
@@ -307,8 +322,8 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(make_evaluator(e));
 	if (o->logits)
 		LS_TRY(ls_logits_new(&e->logits, e->trained.graph, e->set));
-	if ((o->counts || o->metrics || o->save) && has_labels(e))
-		LS_TRY(ls_confusion_new(&e->confusion, e->trained.graph->values[e->trained.graph->logits].channels));
+	if (has_labels(e))
+		LS_TRY(begin_counts(e));
 	int takes = e->logits || e->confusion;
 	LS_TRY(ls_evaluator_run(e->evaluator, e->trained.params, e->trained.buffers, takes ? take_logits : NULL, e,
 				result));

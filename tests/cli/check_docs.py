@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-COMMANDS = ["train", "eval", "predict", "generate", "serve", "export", "data list", "data get", "data make vocab", "data make", "data info", "data show", "models", "bench",
+COMMANDS = ["train", "eval", "predict", "generate", "serve", "export", "data list", "data get", "data make vocab", "data make", "data info", "data show", "data check", "models", "bench",
             "plan", "probe", "report", "slurm", "k8s"]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 

@@ -64,7 +64,7 @@ bad "eval of nothing" "RUN\|FILE.safetensors is missing" eval
 bad "eval of two things" "'b' is one argument too many" eval a b
 bad "making a dataset nowhere" "--out DIR is missing" data make glyphs
 bad "getting nothing" "NAME is missing" data get
-bad "an image of no size" "--size must be between 1 and" models --size 0
+bad "an image of no size" "--image-size must be between 1 and" models --image-size 0
 bad "a report of nothing" "PATH... is missing" report
 bad "a report of two places" "--markdown prints to standard output: it takes no --out" report --markdown --out x.html .
 bad "published figures nobody has" "unknown set of published figures 'publised'; did you mean 'published'" report . --compare publised

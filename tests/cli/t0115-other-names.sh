@@ -36,6 +36,9 @@ bad "--devices cuda" "--devices: 'cuda' is not a whole number" train --devices c
 bad "--weight_decay" "unknown option '--weight_decay'; did you mean '--weight-decay'" train --weight_decay 0.1
 bad "--batch_size" "unknown option '--batch_size'; here it is '--batch'" train --batch_size=64
 bad "--hostfile" "unknown option '--hostfile'; here it is '--hosts' \(--hosts @FILE reads them" train --hostfile hosts
+for command in bench plan models train; do
+	bad "--size of $command" "unknown option '--size'; here it is '--image-size'" $command --size 32
+done
 bad "--label-column" "here it is '--target'" train --label-column price
 bad "--num-workers" "unknown option '--num-workers': samples are read ahead" train --num-workers 4
 for option in --fp16 --amp; do

@@ -109,7 +109,12 @@ run train --data cheap.csv --target price --task regression
 like "a target that is no number is named by its line" "$err" "cheap\.csv:5: column 'price' is 'cheap', not a number, for regression"
 run train --data bad.csv --target price --skip-bad 2 --epochs 1
 is "--skip-bad goes on" "$status" 0
-like "and says how many" "$err" 'bad\.csv: 2 rows could not be read and were left out'
+is "and says how many of each part" "$(grep -c 'bad\.csv: 1 row could not be read and was left out' <<<"$err")" 2
+is "and names each, once" "$(grep -o 'left out: bad.csv:[0-9]*' <<<"$err")" $'left out: bad.csv:5\nleft out: bad.csv:9'
+run "$LOCKSTEP" data check bad.csv --target price
+is "data check fails" "$status" 1
+is "and counts them" "$(grep -c 'samples, 1 bad; read' <<<"$out")" 2
+is "and names them" "$(grep -o 'left out: bad.csv:[0-9]*' <<<"$err")" $'left out: bad.csv:5\nleft out: bad.csv:9'
 run train --data houses.csv
 like "the target must be named" "$err" 'name the column of houses.csv that is to be predicted with --target; its columns are id, area'
 run train --data houses.csv --target price --task sorting

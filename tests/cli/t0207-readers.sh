@@ -177,6 +177,19 @@ run "$LOCKSTEP" train --model mlp --data hostile --skip-bad 5 --steps 1
 is "five that are wrong are left out" "$status" 0
 is "each named once" "$(grep -c 'left out: hostile/train' <<<"$err")" 5
 fails_with "but no more than that" 1 "5 samples cannot be read, more than --skip-bad 4" "$LOCKSTEP" train --data hostile --skip-bad 4
+python3 - <<'EOF'
+import io, tarfile
+with tarfile.open("shards/train-000000.tar") as source:
+    image = next(source.extractfile(m).read() for m in source if m.name.endswith(".png"))
+with tarfile.open("rare.tar", "w") as out:
+    for name, data in [("%d.%s" % (i, end), data) for i in range(20) for end, data in (("png", image), ("cls", b"%d" % (i % 2)))] + \
+            [("%d.%s" % (i, end), data) for i in (73,) for end, data in (("png", image), ("cls", b"rare"))]:
+        member = tarfile.TarInfo(name)
+        member.size = len(data)
+        out.addfile(member, io.BytesIO(data))
+EOF
+fails_with "a class whose one image is for tests" 1 "rare.tar: all images of class 'rare' are for tests, by the hash of their names; add images, or a shard named test-" \
+	"$LOCKSTEP" train --data rare.tar
 ok "nothing was unpacked" test ! -e evil.png -a ! -e ../evil.png
 
 test_end

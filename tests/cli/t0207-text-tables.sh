@@ -16,6 +16,11 @@ awk 'BEGIN {
 }' >reviews.csv
 cut -d'"' -f2 reviews.csv >words.txt
 ok "a vocabulary is learned" "$LOCKSTEP" data make vocab words.txt --size 120 --out vocab.txt
+ok "also from the table itself" "$LOCKSTEP" data make vocab reviews.csv --text-column review --out table.txt --quiet
+like "with the words of its text" "$(cat table.txt)" 'superb'
+unlike "and none of other columns" "$(cat table.txt)" 'sentiment|positive'
+fails_with "the column must be there" 2 "reviews.csv has no column 'text' with text; name it with --text-column" \
+	"$LOCKSTEP" data make vocab reviews.csv --out none.txt
 train() { "$LOCKSTEP" train --layers 1 --width 32 --heads 2 --batch 32 --epochs 12 --lr 0.003 --seed 5 "$@"; }
 
 run train --model transformer --data reviews.csv --text-column review --target sentiment --run reviews

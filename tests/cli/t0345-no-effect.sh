@@ -106,8 +106,8 @@ idle "bench: a vocabulary of images" "--vocab has no effect: it is not text" "${
 idle "bench: a wire on one node" "--wire has no effect: there is only one node" "${bench[@]}" --wire bf16
 idle "bench: devices beside hosts" "--devices has no effect with --hosts localhost:1" "${bench[@]}" --hosts localhost:1 --devices 2
 idle "bench: a speed of no replay" "--replay-speed has no effect without --replay" "${bench[@]}" --replay-speed 0.5
-idle "bench: the size of text" "--channels and --size have no effect with a model of text" \
-	"$LOCKSTEP" bench --model transformer --layers 1 --batch-per-device 2 --seq-len 8 --warmup 0 --steps 1 --repeat 1 --size 32
+idle "bench: the size of text" "--channels and --image-size have no effect with a model of text" \
+	"$LOCKSTEP" bench --model transformer --layers 1 --batch-per-device 2 --seq-len 8 --warmup 0 --steps 1 --repeat 1 --image-size 32
 ok "bench: a profile" "${bench[@]}" --profile-out mlp.json
 idle "bench: the model of a replay" "--model cnn has no effect: the profile of --replay is of mlp" \
 	"$LOCKSTEP" bench --model cnn --batch-per-device 8 --warmup 0 --steps 1 --repeat 1 --replay mlp.json

@@ -68,4 +68,22 @@ is "text" "$status" 0
 like "has names" "$out" '^4 very positive +[0-9]+'
 unlike "five classes have no top-5" "$out" 'top-5'
 
+# More classes than counts are kept for: eval.json has what there is.
+mkdir many
+python3 - <<'PYTHON'
+import struct
+for prefix, labels in (("train", (0, 4096)), ("t10k", (0, 1))):
+    with open("many/%s-images-idx3-ubyte" % prefix, "wb") as to:
+        to.write(struct.pack(">IIII", 0x803, 2, 4, 4) + bytes(range(32)))
+    with open("many/%s-labels-idx1-short" % prefix, "wb") as to:
+        to.write(struct.pack(">II", 0xb01, 2) + struct.pack(">hh", *labels))
+PYTHON
+run "$LOCKSTEP" train --model mlp --data many --steps 1 --batch 2 --run wide --quiet
+is "4,097 classes" "$status" 0
+fails_with "have no table of classes" 1 'counts per class are kept for at most 4096 classes' "$LOCKSTEP" eval wide --per-class
+run "$LOCKSTEP" eval wide --save
+is "but are saved" "$status" 0
+like "which is said" "$err" 'wide/eval.json has loss and accuracy alone'
+ok "with loss and accuracy" json wide/eval.json "o['samples'] == 2 and 'loss' in o and 'accuracy' in o and 'classes' not in o"
+
 test_end

@@ -15,7 +15,7 @@ ok "useful arithmetic is at most the padded" awk 'NR > 1 && $3 > $4 { exit 1 }' 
 ok "and less for ResNets, whose maps are small" awk '/^resnet[0-9]+ / && $3 > 0.8 * $4 { exit 1 }' <<<"$out"
 
 # torchvision's counts
-run "$LOCKSTEP" models --channels 3 --size 224 --classes 1000
+run "$LOCKSTEP" models --channels 3 --image-size 224 --classes 1000
 for row in resnet18:11689512 resnet34:21797672 resnet50:25557032 resnet101:44549160 resnet152:60192808; do
 	like "${row%:*} has torchvision's ${row#*:} parameters" "$out" "^${row%:*} +${row#*:} "
 done
@@ -28,11 +28,11 @@ like "its first layer" "$out" '^ +1  conv1 +conv2d +0 +32x28x28 +[0-9]+ +0\.[0-9
 like "its loss" "$out" '^ +[0-9]+  cross_entropy +cross_entropy +[0-9]+ +loss +0 +0\.0000$'
 parameters=$("$LOCKSTEP" models | awk '$1 == "cnn" { print $2 }')
 is "parameters add up" "$(awk 'NR > 1 { sum += $(NF - 1) } END { print sum }' <<<"$out")" "$parameters"
-run "$LOCKSTEP" models resnet18 --size 32
+run "$LOCKSTEP" models resnet18 --image-size 32
 like "what runs together is one line" "$out" '^ +[0-9]+  layer1\.0\.bn2 +batch_norm, add, relu +[0-9]+, [0-9]+ +64x'
 run "$LOCKSTEP" models bert-tiny
 like "text" "$out" 'attention +[0-9]+, [0-9]+, [0-9]+ +[0-9]+ tokens x 128 '
 fails_with "a model that there is not" 2 "unknown model 'resnet19'; did you mean 'resnet18'" "$LOCKSTEP" models resnet19
 
-fails_with "an image too small for a model says so" 2 "size|image|kernel|input" "$LOCKSTEP" models --size 1 --channels 1
+fails_with "an image too small for a model says so" 2 "size|image|kernel|input" "$LOCKSTEP" models --image-size 1 --channels 1
 test_end

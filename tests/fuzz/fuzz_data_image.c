@@ -1,5 +1,6 @@
 /*
- * Any bytes as an image file: refused, or pixels that can be resized to any shape. The first two bytes choose the shape.
+ * Any bytes as an image file: refused, or pixels that can be resized to any shape, decoded whole and for that shape. The first
+ * two bytes choose the shape.
  */
 #include <math.h>
 
@@ -8,6 +9,20 @@
 
 #define PIXELS_MAX (1 << 18)
 enum { SIDE_MAX = 16 };
+
+/* As training decodes it, at a part of its size; and what its first bytes say. */
+static void decode_for(const uint8_t *data, size_t size, const ls_image *whole, const ls_image_shape *to)
+{
+	ls_image image;
+	ls_image_shape shape;
+
+	fuzz_require(ls_image_peek(&shape, data, size, "input") == LS_OK);
+	fuzz_require(shape.channels == whole->channels && shape.height == whole->height && shape.width == whole->width);
+	if (ls_image_decode_for(&image, data, size, "input", PIXELS_MAX, to) != LS_OK)
+		return;
+	fuzz_require(image.channels == whole->channels && image.height <= whole->height && image.width <= whole->width);
+	ls_image_release(&image);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -24,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		     LS_OK);
 	for (int i = 0; i < to.channels * to.height * to.width; i++)
 		fuzz_require(out[i] >= 0 && out[i] <= 255.001f);
+	decode_for(data + 2, size - 2, &image, &to);
 	ls_image_release(&image);
 	return 0;
 }

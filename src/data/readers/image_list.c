@@ -90,10 +90,10 @@ static ls_status check_split(const ls_image_list *l)
 	free(is_there);
 	if (missing == l->classes || !l->class_name)
 		return LS_OK;
-	return ls_fail(
-		LS_EFORMAT,
-		"all images of the class %s/%s are for tests, by the hash of their names; add images, or a folder test",
-		l->root, l->class_name[missing]);
+	return ls_fail(LS_EFORMAT,
+		       "%s: all images of class '%s' are for tests, by the hash of their names; add images, or %s",
+		       l->shards == 1 ? l->shard[0] : l->root, l->class_name[missing],
+		       l->shards > 0 ? "a shard named test-..." : "a folder named test");
 }
 
 ls_status ls_image_list_split(ls_image_list *l, ls_split split)

@@ -203,11 +203,11 @@ static void report(const reading *r)
 	if (r->walk.bad_lines > 0)
 		snprintf(lines, sizeof(lines), "; quotes make rows of several lines, %" PRIu64 " of them left out",
 			 r->walk.bad_lines);
-	if (r->walk.bad > 0)
+	if (r->walk.bad_here > 0)
 		ls_log_warning("%s: %" PRIu64
 			       " row%s could not be read and %s left out; the last begins at line %" PRIu64 "%s",
-			       r->walk.path, r->walk.bad, ls_plural(r->walk.bad, "s"),
-			       r->walk.bad == 1 ? "was" : "were", r->walk.bad_line, lines);
+			       r->walk.path, r->walk.bad_here, ls_plural(r->walk.bad_here, "s"),
+			       r->walk.bad_here == 1 ? "was" : "were", r->walk.bad_line, lines);
 	if (r->met.unknown > 0)
 		ls_log_note("%s: %" PRIu64
 			    " value%s of the %s rows %s not in the training part, such as '%s' of column '%s': "
@@ -232,6 +232,7 @@ static ls_status read_part(reading *r, const ls_table_files *files)
 	table *t = r->table;
 
 	LS_TRY(ls_table_walk_begin(&r->walk, files, o->split, o->skip_bad));
+	r->walk.names_bad = 1;
 	LS_TRY(ls_table_find_places(&r->places, &t->schema, r->walk.rows, r->walk.path, 1));
 	LS_TRY(ls_array_grow(&t->start, &t->start_room, 1, sizeof(*t->start)));
 	t->start[0] = 0;
@@ -325,6 +326,7 @@ static ls_status open_table(table *t, ls_dataset **out, const ls_dataset_options
 	(*out)->class_names = t->outputs;
 	(*out)->columns = t->columns;
 	(*out)->read_label = table_read_label;
+	(*out)->bad = r.walk.bad_here;
 	if (tokenizer && o->split == LS_SPLIT_TRAIN)
 		ls_corpus_warn_unknown(info.name, &r.counts);
 	return LS_OK;

@@ -94,7 +94,10 @@ void ls_table_walk_end(ls_table_walk *w)
 	w->rows = NULL;
 }
 
-ls_status ls_table_walk_skip(ls_table_walk *w, const ls_table_row *row, ls_status status)
+/* Rows that are named; of a file that is no table at all there would be no end. */
+enum { NAMED_MAX = 100 };
+
+static ls_status skip(ls_table_walk *w, const ls_table_row *row, ls_status status, int is_of_part)
 {
 	if (status != LS_EFORMAT)
 		return status;
@@ -105,10 +108,18 @@ ls_status ls_table_walk_skip(ls_table_walk *w, const ls_table_row *row, ls_statu
 		return status;
 	w->bad_line = row->line;
 	w->bad_lines += row->lines > 1 ? row->lines : 0;
-	if (++w->bad <= w->skip_bad)
-		return LS_OK;
-	return ls_fail_context(LS_EFORMAT, "more than %" PRIu64 " row%s of %s cannot be read (options.skip_bad)",
-			       w->skip_bad, ls_plural(w->skip_bad, "s"), w->path);
+	if (++w->bad > w->skip_bad)
+		return ls_fail_context(LS_EFORMAT,
+				       "more than %" PRIu64 " row%s of %s cannot be read (options.skip_bad)",
+				       w->skip_bad, ls_plural(w->skip_bad, "s"), w->path);
+	if (is_of_part && w->bad_here++ < NAMED_MAX && w->names_bad)
+		ls_log_warning("left out: %s", ls_last_error());
+	return LS_OK;
+}
+
+ls_status ls_table_walk_skip(ls_table_walk *w, const ls_table_row *row, ls_status status)
+{
+	return skip(w, row, status, 1);
 }
 
 static int is_wanted(const ls_table_walk *w, const ls_table_row *row)
@@ -123,6 +134,6 @@ ls_status ls_table_walk_next(ls_table_walk *w, ls_table_row *row, int *found)
 		if (status == LS_OK && (!*found || is_wanted(w, row)))
 			return LS_OK;
 		if (status != LS_OK)
-			LS_TRY(ls_table_walk_skip(w, row, status));
+			LS_TRY(skip(w, row, status, !w->is_split || w->split == LS_SPLIT_TRAIN));
 	}
 }

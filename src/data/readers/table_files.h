@@ -26,7 +26,9 @@ typedef struct ls_table_walk {
 	ls_table_rows *rows;
 	int is_split;
 	ls_split split;
+	int names_bad; /* each row that is skipped is named in a warning, up to a number */
 	uint64_t skip_bad, bad;
+	uint64_t bad_here;  /* of this part: rows that are no rows have no hash, and count as training rows */
 	uint64_t bad_line;  /* of the last one */
 	uint64_t bad_lines; /* that bad rows of several lines stand in */
 } ls_table_walk;

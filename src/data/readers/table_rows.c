@@ -189,9 +189,9 @@ static ls_status take_value(ls_table_rows *r, size_t i, const json_t *value)
 	if (!value || json_is_null(value))
 		return LS_OK;
 	if (json_is_object(value) || json_is_array(value))
-		return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": '%s' is a %s; columns have numbers, texts, true and false",
+		return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": '%s' is %s; columns have numbers, texts, true and false",
 			       r->name, r->line, ls_text_printable(shown, sizeof(shown), r->column[i]),
-			       json_is_array(value) ? "list" : "object");
+			       json_is_array(value) ? "a list" : "an object");
 	if (json_is_string(value)) {
 		r->field[i] = json_string_value(value);
 		r->bytes[i] = json_string_length(value);

@@ -253,7 +253,7 @@ static void warn_of_idle_options(const bench *b)
 	if (!o->replay && o->replay_speed != usual.replay_speed)
 		ls_log_warning("options.replay_speed has no effect without options.replay");
 	if (sized && (is_text || o->replay))
-		ls_log_warning("options.channels and options.size have no effect with %s",
+		ls_log_warning("options.channels and options.image_size have no effect with %s",
 			       is_text ? "a model of text" : "options.replay");
 	if (o->replay && strcmp(o->job.model, usual.job.model) != 0 && strcmp(o->job.model, b->job.model) != 0)
 		ls_log_warning("options.model %s has no effect: the profile of options.replay is of %s", o->job.model,

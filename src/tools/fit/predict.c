@@ -203,6 +203,13 @@ static void set_if(int *field, int value)
 		*field = value;
 }
 
+/* Sweeps of earlier versions have it as --size. */
+static int image_size(const char *arguments)
+{
+	int size = option_of(arguments, "--image-size");
+	return size > 0 ? size : option_of(arguments, "--size");
+}
+
 static ls_model_options model_of(const prediction *g)
 {
 	ls_model_options m = g->t->model;
@@ -210,8 +217,8 @@ static ls_model_options model_of(const prediction *g)
 
 	m.name = g->p->model;
 	set_if(&m.channels, option_of(arguments, "--channels"));
-	set_if(&m.height, option_of(arguments, "--size"));
-	set_if(&m.width, option_of(arguments, "--size"));
+	set_if(&m.height, image_size(arguments));
+	set_if(&m.width, image_size(arguments));
 	set_if(&m.classes, option_of(arguments, "--classes"));
 	set_if(&m.text.tokens, option_of(arguments, "--seq-len"));
 	set_if(&m.text.layers, option_of(arguments, "--layers"));

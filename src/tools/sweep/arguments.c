@@ -85,7 +85,7 @@ static const char *const refused[] = { "--run",     "--resume",      "--init",  
 				       "--profile", "--profile-out", "--replay",   "--quiet", "--replay-speed",
 				       "--json",    "--list",        "--again",    "--quick", "--full",
 				       "--help",    "--epoch",       "--launches", "--seeds", "--channels",
-				       "--size",    "--classes" };
+				       "--classes" };
 
 /* Is `word` the option "--name" or "--name=value"? */
 static int is_option(const char *name, const char *word)

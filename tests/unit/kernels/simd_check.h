@@ -22,6 +22,20 @@
 
 #define CHECK_SEED 20240607
 
+static inline uint32_t bits_of(float x)
+{
+	uint32_t bits;
+	memcpy(&bits, &x, sizeof(bits));
+	return bits;
+}
+
+static inline float float_of(uint32_t bits)
+{
+	float x;
+	memcpy(&x, &bits, sizeof(x));
+	return x;
+}
+
 /* Exactly `bytes` bytes on a 64-byte boundary, so that a sanitizer sees one float too many; filled with a NaN pattern.
  */
 static inline void *check_bytes(size_t bytes)

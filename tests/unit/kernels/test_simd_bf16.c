@@ -6,20 +6,6 @@
 #include "unit/kernels/simd_check.h"
 #include "unit/test_main.h"
 
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
-
 static float flushed(float x)
 {
 	return bits_of(x) & 0x7f800000u ? x : float_of(bits_of(x) & 0x80000000u);

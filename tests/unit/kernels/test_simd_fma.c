@@ -7,20 +7,6 @@
 
 #include <stdio.h>
 
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
-
 /* A finite float is (-1)^sign * size * 2^exponent. */
 typedef struct number {
 	int is_negative, exponent;
