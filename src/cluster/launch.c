@@ -34,6 +34,7 @@
 #include "cluster/launched.h"
 #include "cluster/output.h"
 #include "cluster/reach.h"
+#include "cluster/session.h"
 #include "cluster/slurm.h"
 
 /* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
@@ -213,11 +214,18 @@ static void heed_end(launch *l)
 		begin_ending(l);
 }
 
+/* Seconds in which nodes must be up. */
+static double patience(const launch *l)
+{
+	double timeout = l->options->timeout;
+	return l->watch && l->watch->start_s > timeout ? l->watch->start_s : timeout;
+}
+
 static void heed_clock(launch *l)
 {
 	double now = ls_clock_seconds(), grace = l->watch && !l->output.nodes_failed ? hurried_s : grace_s;
 	heed_end(l);
-	if (l->ending == 0 && l->output.nodes_up < l->count && now - l->started > l->options->timeout) {
+	if (l->ending == 0 && l->output.nodes_up < l->count && now - l->started > patience(l)) {
 		l->late = 1;
 		kill(l->mpirun, SIGTERM);
 		begin_ending(l);
@@ -250,6 +258,7 @@ static void attend(launch *l)
 		;
 	close(l->from);
 	close(l->to);
+	ls_session_end_mpirun(l->mpirun);
 }
 
 /* ---- how it ended -------------------------------------------------------------------------------------------------
@@ -297,7 +306,7 @@ static ls_status fail_start(launch *l)
 			       others, agent());
 	return ls_fail(LS_EIO,
 		       "hosts: no answer of nodes on %s within %.0f s: can those hosts open connections to this one?",
-		       others, l->options->timeout);
+		       others, patience(l));
 }
 
 /* A status that no node gives itself: those it exits with after a signal are of signals that ask it to stop. */
@@ -428,6 +437,7 @@ static void learn(launch *l, int exit_code)
 	w->is_up = l->output.nodes_up == l->count;
 	w->node = -1;
 	w->why[0] = '\0';
+	w->family = l->output.family;
 	if (l->stops)
 		w->outcome = LS_OUTCOME_STOPPED;
 	else if (l->output.nodes_failed)

@@ -285,8 +285,11 @@ static int is_bad(const char *state)
 static void learn_from_note(ls_launch_output *output, const char *line)
 {
 	const char *process = strstr(line, "] ACTIVATE PROC [["), *state = process ? strstr(process, " STATE ") : NULL;
-	unsigned job, rank;
-	if (!state || sscanf(process, "] ACTIVATE PROC [[%*u,%u],%u]", &job, &rank) != 2 || job != 1)
+	unsigned family, job, rank;
+	if (!state || sscanf(process, "] ACTIVATE PROC [[%u,%u],%u]", &family, &job, &rank) != 3)
+		return;
+	output->family = family;
+	if (job != 1)
 		return;
 	state += strlen(" STATE ");
 	if (is_bad(state) && !output->noted_state[0]) {
