@@ -20,9 +20,9 @@ typedef struct ls_launch_watch {
 	double start_s; /* in which nodes must be up, if that is more than the timeout */
 
 	ls_launch_outcome outcome;
-	int is_up;      /* all nodes were */
-	int node;       /* that was lost; -1: not known */
-	char why[1024]; /* what was reported of it */
+	int is_up;       /* all nodes were */
+	int node;        /* that was lost; -1: not known */
+	char why[1024];  /* what was reported of it */
 	unsigned family; /* Open MPI's number of the job; 0: not known */
 } ls_launch_watch;
 

@@ -43,7 +43,7 @@ typedef struct ls_launch_output {
 	char heard[1024];   /* the first reason that a node has left to another to report; "": none */
 	int has_killed;     /* mpirun has noted that a signal ended a node: the first such is `killed` */
 	size_t killed;
-	unsigned family; /* number of the job in those notes; 0: there were none */
+	unsigned family;      /* number of the job in those notes; 0: there were none */
 	size_t noted;         /* the first node that mpirun has noted to have ended badly, in the words of ... */
 	char noted_state[64]; /* ... this; "": none */
 	ls_launch_end end;

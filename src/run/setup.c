@@ -628,8 +628,7 @@ ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_com
 	return LS_OK;
 }
 
-ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps,
-			   uint64_t generation)
+ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps, uint64_t generation)
 {
 	ls_batches_options options = { .layout = &s->layout,
 				       .dataset = s->train_set,
