@@ -143,9 +143,21 @@ static void on_exit_of_node(int status, void *unused)
 		kill(guard, SIGKILL);
 }
 
+/* Without a reader there is nothing to report to. */
+static void report_line(const char *line)
+{
+	ssize_t ignored = write(STDERR_FILENO, line, strlen(line));
+	(void)ignored;
+}
+
+void ls_launch_report_joins(int has_joined)
+{
+	if (ls_launched_by_us())
+		report_line(has_joined ? LS_LAUNCH_JOINED "\n" : LS_LAUNCH_JOINS "\n");
+}
+
 void ls_launch_report(void)
 {
-	static const char up[] = LS_LAUNCH_UP "\n";
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (!reporter) {
 		post_guard();
@@ -153,8 +165,7 @@ void ls_launch_report(void)
 		on_exit(on_exit_of_node, NULL);
 	}
 	reporter = getpid();
-	ssize_t ignored = write(STDERR_FILENO, up, sizeof(up) - 1);
-	(void)ignored; /* without a reader there is nothing to report to */
+	report_line(LS_LAUNCH_UP "\n");
 }
 
 void ls_launch_report_heard(const char *reason)

@@ -338,6 +338,10 @@ static void take_text(ls_launch_output *output, const char *line, double now)
 		add_to_banner(output, line);
 	} else if (!strcmp(without_tag(line), LS_LAUNCH_UP)) {
 		output->nodes_up++;
+	} else if (!strcmp(without_tag(line), LS_LAUNCH_JOINS)) {
+		output->joining = output->joining > 0 ? output->joining : now;
+	} else if (!strcmp(without_tag(line), LS_LAUNCH_JOINED)) {
+		output->nodes_joined++;
 	} else if (!is_chatter(line)) {
 		hold(output, line, 0, now);
 	}

@@ -19,8 +19,11 @@ ls_status ls_comm_init(ls_comm **out, int nodes, double timeout)
 {
 	ls_comm_options carry = { .timeout = timeout, .beacon = 1, .speaker_s = SPEAKER_S };
 
+	ls_launch_report_joins(0);
 	LS_TRY(ls_mpi_transport(&carry.transport, ls_comm_slots(nodes, INCOMING_PER_NODE * nodes)));
-	return ls_comm_new(out, &carry);
+	LS_TRY(ls_comm_new(out, &carry));
+	ls_launch_report_joins(1);
+	return LS_OK;
 }
 
 /* One node reports what ended the run: where a node has failed, the one the communication threads agree on; where all

@@ -65,6 +65,18 @@ kill -STOP "$(node_on c)"
 ok "stopped: the run goes on" wait_for $((timeout_s + 30)) said 'going on with 3 nodes'
 ends_right
 
+# MPI_Init() waits for all nodes, and nobody watches anybody before it is done. A node has its guard just before.
+: >bg.out
+name=stopped-early expected=${whole[300]}
+"$lab" run "$LOCKSTEP" train --elastic --hosts a:1,b:1,c:1 "${job[@]}" --steps 300 --run $name >bg.out 2>bg.err &
+job_id=$!
+has_guard() { [ "$("$lab" ps b | while read -r pid; do ps -o comm= -p "$pid"; done | grep -c '^lockstep-guard$')" = 1 ]; }
+ok "$name: a node begins" wait_for 30 has_guard
+kill -STOP "$(node_on b)"
+ok "$name: the run goes on" wait_for $((2 * timeout_s + 30)) said 'going on with 3 nodes'
+number=$(wait_for 30 test -s $name/.snapshots && cut -d ' ' -f 1 $name/.snapshots)
+ends_right
+
 # ---- a host is cut off, and comes back -------------------------------------------------------------------------------
 begin_elastic cut 1500
 "$lab" cut b
