@@ -371,6 +371,7 @@ static void nodes_join(void **state)
 	give(&s, "[a:1] [[21450,0],0] ACTIVATE PROC [[21450,0],2] STATE COMMUNICATION FAILURE AT x.c:1\n", 9, 8);
 	assert_int_equal(s.output.family, 21450);
 	ls_launch_output_flush(&s.output, 20, 1);
+	fflush(s.output.to);
 	assert_string_equal(s.shown, "");
 	end(&s);
 }
