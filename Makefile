@@ -15,6 +15,7 @@
 #   SAME_BITS="build-clang/lockstep"     more binaries in the table of `make test-arm64`
 #   FUZZ_SECONDS=60                      seconds per target of `make fuzz`
 #   SOAK_MINUTES=30                      minutes that `make soak` trains
+#   CHAOS_MINUTES=30                     minutes that `make chaos` trains; CHAOS="--seed 7" its options, see tools/chaos --help
 
 SANITIZER ?=
 MPI ?= on
@@ -23,13 +24,14 @@ BUILD ?= build$(if $(SANITIZER),-$(SANITIZER))$(if $(filter off,$(MPI)),-nompi)$
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 30
+CHAOS_MINUTES ?= 30
 COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
 CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(MPI) -DLS_XSMM=$(XSMM)
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
 .PHONY: help deps lockstep build test test-golden test-arm64 test-mpich ci demo install deb format lint lint-tidy bench-peers bench-convergence \
-	bench-exchange bench-serve bench-images bench-generate soak build-fuzz fuzz wheel test-wheel clean
+	bench-exchange bench-serve bench-images bench-generate soak chaos build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -127,6 +129,10 @@ bench-generate: deps lockstep ## measure lockstep generate and PyTorch: tokens p
 soak: deps build ## train on four emulated hosts for SOAK_MINUTES, fail when a node's memory grows; needs root
 	tools/install-deps lab
 	tools/soak --lockstep "$(BUILD)/lockstep" --minutes "$(SOAK_MINUTES)"
+
+chaos: deps lockstep ## train on emulated hosts for CHAOS_MINUTES while they are killed, stopped and cut off; fail unless the run survives; needs root
+	tools/install-deps lab
+	tools/chaos --lockstep "$(BUILD)/lockstep" --minutes "$(CHAOS_MINUTES)" $(CHAOS)
 
 build-fuzz: ## build the fuzz targets with clang and libFuzzer into build-fuzz/
 	tools/install-deps build test fuzz

@@ -37,11 +37,12 @@
 #include "cluster/launch_watch.h"
 #include "cluster/members.h"
 #include "cluster/reach.h"
+#include "cluster/session.h"
 #include "cluster/slurm.h"
 
 /* Seconds: between two looks at the list and at silent hosts, for a host's answer, for a command that prints hosts; and
  * after which a start on a host counts as good. */
-static const double LOOK_S = 1, ANSWER_S = 1, DISCOVER_S = 10, GOOD_S = 60;
+static const double LOOK_S = 1, ANSWER_S = 1, DISCOVER_S = 10, GOOD_S = LS_MEMBER_ROW_S;
 enum { UNSTARTED_MOST = 3 }; /* starts in a row that fail although all hosts answer */
 
 /* A look at the list of hosts, by the thread beside. */
@@ -234,6 +235,13 @@ static char *const *arguments(const supervisor *s, int starts)
 	return ls_path_exists(path) ? s->options->resume_argv : s->options->argv;
 }
 
+/* Nodes that were not up in time may be slow rather than lost: a busy machine, a cold file system. The next start gets twice
+ * as long. */
+static double start_seconds(const supervisor *s)
+{
+	return s->options->timeout * (double)(1 << s->unstarted);
+}
+
 static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *exit_code)
 {
 	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
@@ -246,11 +254,13 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 	launch.hosts = text;
 	launch.argv = arguments(s, starts);
 	launch.timeout = s->options->timeout;
-	*watch = (ls_launch_watch){ .regroups = wants_others, .context = s, .node = -1 };
+	*watch = (ls_launch_watch){ .regroups = wants_others, .context = s, .node = -1, .start_s = start_seconds(s) };
 	double began = ls_clock_seconds();
 	ls_status status = ls_launch_watched(&launch, watch, exit_code);
 	for (size_t i = 0; i < s->now_count && ls_clock_seconds() - began > GOOD_S; i++)
 		ls_members_clear(&s->members, s->now[i].name);
+	if (watch->family > 0)
+		ls_session_note_ended(watch->family);
 	free(text);
 	return status;
 }

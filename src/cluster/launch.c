@@ -7,7 +7,7 @@
  *     libraries that mpirun loads may replace its handlers (LLVM does, through hwloc's OpenCL plugin). A second request
  *     ends mpirun by SIGTERM.
  *  2. mpirun ends with this process, however that ends (PR_SET_PDEATHSIG); a node ends with its daemon.
- *  3. Every wait has an end: nodes are up within `timeout`, and mpirun is gone `grace_s` after a node has reported why
+ *  3. Every wait has an end: nodes are up within `timeout`, and have found each other within as long again; and mpirun is gone `grace_s` after a node has reported why
  *     it ends, mpirun has reported the end of the job, or was asked to end it; else it is killed. Without that it
  *     would wait for the daemon of a host that is cut off until the link is back.
  */
@@ -35,6 +35,7 @@
 #include "cluster/launched.h"
 #include "cluster/output.h"
 #include "cluster/reach.h"
+#include "cluster/session.h"
 #include "cluster/slurm.h"
 
 /* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
@@ -57,7 +58,7 @@ typedef struct launch {
 	int from; /* its standard error */
 	int to;   /* its standard input */
 	int stops;
-	int late;   /* nodes were not up in time */
+	int late;   /* nodes were not up in time, or did not find each other */
 	int killed; /* mpirun did not end by itself */
 	double started, ending;
 	int wait_status;
@@ -214,11 +215,27 @@ static void heed_end(launch *l)
 		begin_ending(l);
 }
 
+/* Seconds in which nodes must be up. */
+static double patience(const launch *l)
+{
+	double timeout = l->options->timeout;
+	return l->watch && l->watch->start_s > timeout ? l->watch->start_s : timeout;
+}
+
+/* A node that hangs while all meet in MPI_Init() lets the others hang there, too: nobody watches anybody yet. */
+static int is_late(const launch *l, double now)
+{
+	const ls_launch_output *o = &l->output;
+	if (o->nodes_up < l->count)
+		return now - l->started > patience(l);
+	return o->joining > 0 && o->nodes_joined < l->count && now - o->joining > patience(l);
+}
+
 static void heed_clock(launch *l)
 {
 	double now = ls_clock_seconds(), grace = l->watch && !l->output.nodes_failed ? hurried_s : grace_s;
 	heed_end(l);
-	if (l->ending == 0 && l->output.nodes_up < l->count && now - l->started > l->options->timeout) {
+	if (l->ending == 0 && is_late(l, now)) {
 		l->late = 1;
 		kill(l->mpirun, SIGTERM);
 		begin_ending(l);
@@ -251,6 +268,7 @@ static void attend(launch *l)
 		;
 	close(l->from);
 	close(l->to);
+	ls_session_end_mpirun(l->mpirun);
 }
 
 /* ---- how it ended -------------------------------------------------------------------------------------------------
@@ -295,6 +313,20 @@ static int names_a_host(const launch *l, const char *text)
 	return 0;
 }
 
+/* All nodes were up, and did not find each other. */
+static int is_unjoined(const launch *l)
+{
+	return l->late && l->output.nodes_up == l->count;
+}
+
+static ls_status fail_unjoined(const launch *l)
+{
+	return ls_fail(LS_EIO,
+		       "hosts: only %zu of %zu nodes found the others within %.0f s: one hangs, or hosts cannot open "
+		       "connections to each other",
+		       l->output.nodes_joined, l->count, patience(l));
+}
+
 /* Which host cannot be reached, else what ssh printed, else that nothing is known. */
 static ls_status fail_start(launch *l)
 {
@@ -304,6 +336,8 @@ static ls_status fail_start(launch *l)
 	ls_launch_reach(l->hosts, l->count, probe_s, silent, sizeof(silent));
 	if (silent[0])
 		return ls_fail(LS_EIO, "hosts: cannot reach %s", silent);
+	if (is_unjoined(l))
+		return fail_unjoined(l);
 	if (why[0] && names_a_host(l, why))
 		return ls_fail(LS_EIO, "hosts: cannot start nodes on %s: %s", others, why);
 	if (why[0])
@@ -316,7 +350,7 @@ static ls_status fail_start(launch *l)
 			       others, agent());
 	return ls_fail(LS_EIO,
 		       "hosts: no answer of nodes on %s within %.0f s: can those hosts open connections to this one?",
-		       others, l->options->timeout);
+		       others, patience(l));
 }
 
 /* A status that no node gives itself: those it exits with after a signal are of signals that ask it to stop. */
@@ -447,6 +481,7 @@ static void learn(launch *l, int exit_code)
 	w->is_up = l->output.nodes_up == l->count;
 	w->node = -1;
 	w->why[0] = '\0';
+	w->family = l->output.family;
 	if (l->stops)
 		w->outcome = LS_OUTCOME_STOPPED;
 	else if (l->output.nodes_failed)
@@ -456,6 +491,9 @@ static void learn(launch *l, int exit_code)
 	else if (l->late || is_unstarted(l)) {
 		w->outcome = LS_OUTCOME_UNSTARTED;
 		ls_launch_output_explain(&l->output, w->why, sizeof(w->why));
+		if (is_unjoined(l))
+			snprintf(w->why, sizeof(w->why), "only %zu of %zu nodes found the others",
+				 l->output.nodes_joined, l->count);
 	} else
 		learn_lost(l);
 }

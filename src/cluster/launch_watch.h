@@ -17,11 +17,13 @@ typedef enum ls_launch_outcome {
 typedef struct ls_launch_watch {
 	int (*regroups)(void *context); /* asked some 20 times per second: are nodes to stop, and be started anew? */
 	void *context;
+	double start_s; /* in which nodes must be up, if that is more than the timeout */
 
 	ls_launch_outcome outcome;
-	int is_up;      /* all nodes were */
-	int node;       /* that was lost; -1: not known */
-	char why[1024]; /* what was reported of it */
+	int is_up;       /* all nodes were */
+	int node;        /* that was lost; -1: not known */
+	char why[1024];  /* what was reported of it */
+	unsigned family; /* Open MPI's number of the job; 0: not known */
 } ls_launch_watch;
 
 /* ls_launch() with a supervisor: what a lost node or a failed start comes to is in the watch, not printed. */

@@ -60,7 +60,12 @@ void ls_members_release(ls_members *m)
 int ls_members_blame(ls_members *m, const char *name, double now)
 {
 	ls_member *member = find(m, name);
-	if (!member || ++member->failures < LS_MEMBER_FAILURES)
+	if (!member)
+		return 0;
+	if (now - member->failed_at > LS_MEMBER_ROW_S)
+		member->failures = 0;
+	member->failed_at = now;
+	if (++member->failures < LS_MEMBER_FAILURES)
 		return 0;
 	member->failures = 0;
 	member->out_s = member->out_s > 0 ? 2 * member->out_s : LS_MEMBER_OUT_S;

@@ -2,7 +2,8 @@
  * members.h - the hosts of an elastic run: who is named, who has failed, and who may take part in the next start.
  *
  * A host is `out` after LS_MEMBER_FAILURES failures in a row, for LS_MEMBER_OUT_S and twice as long each time after; and
- * while it does not answer. A start that trained clears its hosts. Nothing here knows a clock or a network: times and
+ * while it does not answer. A start that trained clears its hosts, and a failure more than LS_MEMBER_ROW_S after the last one
+ * begins a new row: where hosts fail in turn no start may last, and yet none of them is bad. Nothing here knows a clock or a network: times and
  * answers come from the caller.
  */
 #ifndef LS_CLUSTER_MEMBERS_H
@@ -11,6 +12,7 @@
 #include <lockstep/launch.h>
 
 enum { LS_MEMBER_FAILURES = 3 };
+#define LS_MEMBER_ROW_S 60.0
 #define LS_MEMBER_OUT_S 60.0
 #define LS_MEMBER_OUT_MOST_S 960.0
 
@@ -19,6 +21,7 @@ typedef struct ls_member {
 	int is_named;     /* in the list as it is now */
 	int is_silent;    /* did not answer when it was last asked */
 	int failures;     /* in a row */
+	double failed_at; /* the last one, by the caller's clock */
 	double out_s;     /* how long it was left out last; 0: never */
 	double out_until; /* by the caller's clock */
 } ls_member;

@@ -20,6 +20,7 @@
 #include "cluster/command.h"
 #include "cluster/launched.h"
 #include "cluster/output.h"
+#include "cluster/session.h"
 
 int ls_launched_by_us(void)
 {
@@ -97,7 +98,7 @@ static void end_daemon(struct pollfd *daemon)
 }
 
 /* In a process of its own, which holds none of the pipes to the daemon. */
-static void stand_guard(int daemon, int node)
+static void stand_guard(int daemon, int node, const char *session)
 {
 	struct pollfd ends[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = STDOUT_FILENO, .events = POLLIN } };
 	setsid();
@@ -109,20 +110,25 @@ static void stand_guard(int daemon, int node)
 		;
 	if (!ends[0].revents)
 		end_daemon(&ends[0]);
+	if (session[0])
+		ls_session_remove(session); /* one that was killed has left it */
 	_exit(0);
 }
 
 /* Where the kernel is older than Linux 5.3, there is none. */
 static void post_guard(void)
 {
+	char session[4096];
 	pid_t parent = getppid();
 	if (!is_daemon(parent))
 		return;
+	ls_session_sweep();
+	ls_session_of_daemon(session, sizeof(session));
 	int daemon = (int)syscall(SYS_pidfd_open, parent, 0), node = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (daemon > STDERR_FILENO && node > STDERR_FILENO) {
 		guard = fork();
 		if (guard == 0)
-			stand_guard(daemon, node);
+			stand_guard(daemon, node, session);
 	}
 	if (daemon >= 0)
 		close(daemon);
@@ -137,9 +143,21 @@ static void on_exit_of_node(int status, void *unused)
 		kill(guard, SIGKILL);
 }
 
+/* Without a reader there is nothing to report to. */
+static void report_line(const char *line)
+{
+	ssize_t ignored = write(STDERR_FILENO, line, strlen(line));
+	(void)ignored;
+}
+
+void ls_launch_report_joins(int has_joined)
+{
+	if (ls_launched_by_us())
+		report_line(has_joined ? LS_LAUNCH_JOINED "\n" : LS_LAUNCH_JOINS "\n");
+}
+
 void ls_launch_report(void)
 {
-	static const char up[] = LS_LAUNCH_UP "\n";
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (!reporter) {
 		post_guard();
@@ -147,8 +165,7 @@ void ls_launch_report(void)
 		on_exit(on_exit_of_node, NULL);
 	}
 	reporter = getpid();
-	ssize_t ignored = write(STDERR_FILENO, up, sizeof(up) - 1);
-	(void)ignored; /* without a reader there is nothing to report to */
+	report_line(LS_LAUNCH_UP "\n");
 }
 
 void ls_launch_report_heard(const char *reason)

@@ -285,8 +285,11 @@ static int is_bad(const char *state)
 static void learn_from_note(ls_launch_output *output, const char *line)
 {
 	const char *process = strstr(line, "] ACTIVATE PROC [["), *state = process ? strstr(process, " STATE ") : NULL;
-	unsigned job, rank;
-	if (!state || sscanf(process, "] ACTIVATE PROC [[%*u,%u],%u]", &job, &rank) != 2 || job != 1)
+	unsigned family, job, rank;
+	if (!state || sscanf(process, "] ACTIVATE PROC [[%u,%u],%u]", &family, &job, &rank) != 3)
+		return;
+	output->family = family;
+	if (job != 1)
 		return;
 	state += strlen(" STATE ");
 	if (is_bad(state) && !output->noted_state[0]) {
@@ -335,6 +338,10 @@ static void take_text(ls_launch_output *output, const char *line, double now)
 		add_to_banner(output, line);
 	} else if (!strcmp(without_tag(line), LS_LAUNCH_UP)) {
 		output->nodes_up++;
+	} else if (!strcmp(without_tag(line), LS_LAUNCH_JOINS)) {
+		output->joining = output->joining > 0 ? output->joining : now;
+	} else if (!strcmp(without_tag(line), LS_LAUNCH_JOINED)) {
+		output->nodes_joined++;
 	} else if (!is_chatter(line)) {
 		hold(output, line, 0, now);
 	}

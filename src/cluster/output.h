@@ -11,6 +11,9 @@
 
 /* What a node prints when it is up, see ls_launch_report(). */
 #define LS_LAUNCH_UP "lockstep: node is up"
+/* What it prints before it waits for the others in MPI_Init(), and when it watches them, see ls_launch_report_joins(). */
+#define LS_LAUNCH_JOINS "lockstep: node joins"
+#define LS_LAUNCH_JOINED "lockstep: node has joined"
 /* What precedes the message that a node ends with, see ls_launch_report_end(): it fails, or stops on request. Nothing
  * else that nodes print starts the end of a job. */
 #define LS_LAUNCH_FAILS "lockstep: node fails: "
@@ -35,14 +38,17 @@ typedef struct ls_launch_output {
 	int in_banner;
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
-	int nodes_reported; /* one of them has reported why it fails */
-	int nodes_failed;   /* and not because it has lost another */
-	char lost[1024];    /* the first report of a node that was lost; "": none */
-	int is_watched;     /* such reports are the supervisor's, and not passed on */
-	int hides_stops;    /* nor are those of nodes that stop */
-	char heard[1024];   /* the first reason that a node has left to another to report; "": none */
-	int has_killed;     /* mpirun has noted that a signal ended a node: the first such is `killed` */
+	size_t nodes_joined; /* of those that join */
+	double joining;      /* when the first began to; 0: none has */
+	int nodes_reported;  /* one of them has reported why it fails */
+	int nodes_failed;    /* and not because it has lost another */
+	char lost[1024];     /* the first report of a node that was lost; "": none */
+	int is_watched;      /* such reports are the supervisor's, and not passed on */
+	int hides_stops;     /* nor are those of nodes that stop */
+	char heard[1024];    /* the first reason that a node has left to another to report; "": none */
+	int has_killed;      /* mpirun has noted that a signal ended a node: the first such is `killed` */
 	size_t killed;
+	unsigned family;      /* number of the job in those notes; 0: there were none */
 	size_t noted;         /* the first node that mpirun has noted to have ended badly, in the words of ... */
 	char noted_state[64]; /* ... this; "": none */
 	ls_launch_end end;

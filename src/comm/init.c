@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <lockstep/launch.h>
+
 #include "cluster/launched.h"
 
 /* mpirun ends all nodes as soon as one has failed, so this costs nothing where the speaker is quick. On a busy machine it
@@ -17,8 +19,11 @@ ls_status ls_comm_init(ls_comm **out, int nodes, double timeout)
 {
 	ls_comm_options carry = { .timeout = timeout, .beacon = 1, .speaker_s = SPEAKER_S };
 
+	ls_launch_report_joins(0);
 	LS_TRY(ls_mpi_transport(&carry.transport, ls_comm_slots(nodes, INCOMING_PER_NODE * nodes)));
-	return ls_comm_new(out, &carry);
+	LS_TRY(ls_comm_new(out, &carry));
+	ls_launch_report_joins(1);
+	return LS_OK;
 }
 
 /* One node reports what ended the run: where a node has failed, the one the communication threads agree on; where all
@@ -42,6 +47,12 @@ static void let_the_speaker_go(double seconds)
 	nanosleep(&a_moment, NULL);
 }
 
+/* Nodes of ours that stop because they were asked to exit with 0, which ends nobody: the start that follows need not wait. */
+static int ends_well(ls_status status, ls_status end)
+{
+	return status == LS_EINTERRUPTED && end == LS_OK && ls_launched_by_us();
+}
+
 /* No thread waits for messages any more. */
 ls_status ls_comm_finalize(ls_comm *comm, ls_status status, int together)
 {
@@ -57,7 +68,7 @@ ls_status ls_comm_finalize(ls_comm *comm, ls_status status, int together)
 	ls_status end = ls_comm_free(comm, status != LS_OK && !together ? reason : NULL);
 	if (status == LS_OK && end == LS_OK)
 		return LS_OK;
-	if (status == LS_OK || message[0] == '\0')
+	if ((status == LS_OK || message[0] == '\0') && !ends_well(status, end))
 		let_the_speaker_go(speaker_s);
 	if (status != LS_OK)
 		return ls_fail(status, "%s", message);

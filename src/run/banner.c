@@ -63,7 +63,7 @@ static void print_node(const ls_layout *l, int node, const node_info *g, double 
 		snprintf(devices, sizeof(devices), "server");
 	else
 		snprintf(devices, sizeof(devices), "%d x %d", g->devices, g->threads);
-	if (node > 0)
+	if (rate > 0)
 		snprintf(link, sizeof(link), "%.0f MB/s", rate / 1e6);
 	ls_log_line("%-5d %-16s %-18s %5d  %10s  %s", node, ls_comm_host(l->comm, node), devices, g->cores, link,
 		    server ? "" : g->pinning);
@@ -77,7 +77,7 @@ static void print_table(const ls_layout *l, const node_info *nodes, const double
 		print_node(l, i, &nodes[i], rate[i]);
 }
 
-ls_status ls_banner(const ls_layout *l, const ls_node_trainer *t)
+ls_status ls_banner(const ls_layout *l, const ls_node_trainer *t, int times_links)
 {
 	node_info mine = { .devices = l->devices, .threads = l->threads, .cores = ls_pin_cores() };
 
@@ -90,7 +90,7 @@ ls_status ls_banner(const ls_layout *l, const ls_node_trainer *t)
 	ls_status status = nodes && rate ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a table of %d nodes", l->nodes);
 	if (status == LS_OK)
 		status = ls_comm_gather(l->comm, 0, &mine, sizeof(mine), nodes, "table of nodes");
-	if (status == LS_OK)
+	if (status == LS_OK && times_links)
 		status = measure_links(l, rate);
 	if (status == LS_OK && l->node == 0)
 		print_table(l, nodes, rate);

@@ -630,7 +630,7 @@ ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_com
 	return LS_OK;
 }
 
-ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps)
+ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps, uint64_t generation)
 {
 	ls_batches_options options = { .layout = &s->layout,
 				       .dataset = s->train_set,
@@ -640,7 +640,9 @@ ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uin
 				       .start_epoch = epoch,
 				       .start_step = epoch_step,
 				       .transforms = s->transforms.count > 0 ? &s->transforms : NULL,
-				       .steps = steps };
+				       .steps = steps,
+				       .sample_log = getenv("LOCKSTEP_SAMPLE_LOG"),
+				       .generation = generation };
 	return ls_batches_open(&s->train_batches, &options);
 }
 

@@ -58,8 +58,8 @@ ls_schedule_options ls_setup_schedule(const ls_train_options *options);
 ls_node_trainer_options ls_setup_trainer_options(const ls_train_options *options, const ls_layout *layout,
 						 ls_graph *graph);
 
-/* Micro-batches from this position on, `steps` steps of them at most. */
-ls_status ls_setup_batches(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);
+/* Micro-batches from this position on, `steps` steps of them at most. `generation`: of this start, for a log. */
+ls_status ls_setup_batches(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps, uint64_t generation);
 
 /* When the communication thread is gone: until then messages may be under way to what this frees. */
 void ls_setup_release(ls_setup *setup);

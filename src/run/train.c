@@ -440,9 +440,15 @@ static ls_status report(loop *l, ls_train_result *result)
 		       o->run ? o->run : "", o->run ? " options.resume" : "");
 }
 
+static int is_restart(const ls_train_options *o)
+{
+	return o->elastic && o->resume;
+}
+
 static ls_status run(loop *l, ls_train_result *result)
 {
-	LS_TRY(ls_banner(&l->setup.layout, l->setup.trainer));
+	/* one link after the other: where a lost node is waited for, too long */
+	LS_TRY(ls_banner(&l->setup.layout, l->setup.trainer, !is_restart(l->setup.options)));
 	if (ls_setup_is_first(&l->setup))
 		ls_layout_note_modes(&l->setup.layout);
 	l->together = 1;
@@ -456,7 +462,7 @@ static ls_status run(loop *l, ls_train_result *result)
 	ls_node_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);
 	if (l->position.step < l->setup.total_steps)
 		LS_TRY(ls_setup_batches(&l->setup, l->position.epoch, l->position.epoch_step,
-					l->setup.total_steps - l->position.step));
+					l->setup.total_steps - l->position.step, l->saver.memory.generation));
 	LS_TRY(ls_reporter_begin(&l->reporter, &l->setup, l->position.step, l->started));
 	if (l->saver.memory.is_used) /* no checkpoint says how long the steps before have taken */
 		l->reporter.earlier_s = l->saver.memory.found.seconds;

@@ -80,6 +80,8 @@ static ls_status open(ls_batches *f)
 	LS_TRY(make_arrays(f, shape.microbatches));
 	LS_TRY(ls_assigner_init(&f->assigner, l->nodes, l->devices_of, l->weight, l->share == LS_SHARE_AUTO));
 	LS_TRY(open_loaders(f));
+	if (o->sample_log && l->devices > 0)
+		LS_TRY(ls_sample_log_open(&f->log, o->sample_log, o->generation, l->node, l->devices, o->microbatch));
 	return assign_ahead(f);
 }
 
@@ -96,6 +98,7 @@ void ls_batches_close(ls_batches *f)
 {
 	for (int i = 0; f->loader && i < f->options.layout->devices; i++)
 		ls_loader_free(f->loader[i]);
+	ls_sample_log_close(&f->log);
 	ls_assigner_release(&f->assigner);
 	free(f->device);
 	free(f->node);
@@ -149,5 +152,7 @@ void ls_batches_learn_together(ls_batches *f, const int64_t *microbatches, const
 ls_status ls_batches_next(void *context, int device, const ls_microbatch **microbatch)
 {
 	ls_batches *f = context;
-	return ls_loader_next(f->loader[device], microbatch);
+
+	LS_TRY(ls_loader_next(f->loader[device], microbatch));
+	return f->log.lines && *microbatch ? ls_sample_log_add(&f->log, device, *microbatch) : LS_OK;
 }

@@ -11,6 +11,7 @@
 #include "data/loader.h"
 #include "exchange/assigner.h"
 #include "trainer/layout.h"
+#include "trainer/sample_log.h"
 #include "trainer/trainer.h"
 
 enum { LS_BATCHES_AHEAD = 4, LS_BATCHES_RING = 8 };
@@ -23,6 +24,8 @@ typedef struct ls_batches_options {
 	uint64_t start_epoch, start_step;       /* the first step: of that epoch */
 	uint64_t steps;                         /* how many there will be at most */
 	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
+	const char *sample_log;                 /* directory of sample_log.h; NULL: none. Borrowed */
+	uint64_t generation;                    /* of this start, for the log */
 } ls_batches_options;
 
 /* A step that is assigned. */
@@ -42,6 +45,7 @@ typedef struct ls_batches {
 	uint64_t assigned, begun, learned;      /* steps, of all since the start */
 	ls_assigned_step ring[LS_BATCHES_RING]; /* by step */
 	int *node, *device;                     /* (micro-batches) of the step that was begun */
+	ls_sample_log log;
 } ls_batches;
 
 ls_status ls_batches_open(ls_batches *batches, const ls_batches_options *options);

@@ -363,8 +363,27 @@ static void notes_tell_who_was_killed_first(void **state)
 	end(&s);
 }
 
+/* Who waits for whom before nodes watch each other, and the number by which daemons' directories are found. */
+static void nodes_join(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	assert_true(s.output.joining == 0 && s.output.family == 0);
+	give(&s, LS_LAUNCH_JOINS "\n", 9, 5);
+	give(&s, LS_LAUNCH_JOINS "\n" LS_LAUNCH_JOINED "\n", 9, 7);
+	assert_true(s.output.joining == 5);
+	assert_int_equal(s.output.nodes_joined, 1);
+	give(&s, "[a:1] [[21450,0],0] ACTIVATE PROC [[21450,0],2] STATE COMMUNICATION FAILURE AT x.c:1\n", 9, 8);
+	assert_int_equal(s.output.family, 21450);
+	ls_launch_output_flush(&s.output, 20, 1);
+	fflush(s.output.to);
+	assert_string_equal(s.shown, "");
+	end(&s);
+}
+
 TEST_MAIN(lines_pass_and_banners_do_not, what_nodes_have_heard_is_kept, reasons_are_found, the_best_reason_stays,
 	  torn_dashes_do_not_matter, unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once,
 	  lines_that_wait_can_explain, endless_lines_are_cut, nodes_know_more_than_mpirun,
 	  only_marked_lines_are_failures, open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs,
-	  notes_tell_who_was_killed_first)
+	  notes_tell_who_was_killed_first, nodes_join)

@@ -73,6 +73,21 @@ static void three_failures_in_a_row(void **state)
 	ls_members_release(&m);
 }
 
+/* Hosts that fail in turn: no start lasts, and none of them fails in a row. */
+static void failures_far_apart(void **state)
+{
+	ls_members m = { 0 };
+	double now = 100;
+	(void)state;
+	name_all(&m, "a:1,b:1");
+	for (int i = 0; i < 10; i++, now += LS_MEMBER_ROW_S + 1)
+		assert_false(ls_members_blame(&m, "b", now));
+	assert_false(ls_members_blame(&m, "b", now));
+	assert_false(ls_members_blame(&m, "b", now + LS_MEMBER_ROW_S));
+	assert_true(ls_members_blame(&m, "b", now + 2 * LS_MEMBER_ROW_S));
+	ls_members_release(&m);
+}
+
 static void twice(void **state)
 {
 	ls_members m = { 0 };
@@ -88,4 +103,4 @@ static void twice(void **state)
 	ls_members_release(&m);
 }
 
-TEST_MAIN(hosts_come_and_go, three_failures_in_a_row, twice)
+TEST_MAIN(hosts_come_and_go, three_failures_in_a_row, failures_far_apart, twice)

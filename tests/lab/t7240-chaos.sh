@@ -1,0 +1,45 @@
+#!/bin/bash
+# A short form of `make chaos`: random faults at a known seed, a few single ones, and a log of samples that is checked.
+# shellcheck source=tests/lab/lib.sh
+. "$(dirname "$0")/lib.sh"
+lab_needed
+
+chaos=$SOURCE_DIR/tools/chaos
+# Times are for an idle machine, and this one runs other tests: here they only must not be absurd. Bits, samples and what is left
+# behind are checked as in the long form.
+busy=(--timeout 8 --median 30 --worst 60 --work 0 --lockstep "$LOCKSTEP")
+
+# ---- the log of samples ----------------------------------------------------------------------------------------------
+mkdir samples
+job=(--model mlp --data glyphs --samples 330 --test-samples 10 --batch 64 --micro-batch 8 --schedule constant --steps 14)
+LOCKSTEP_SAMPLE_LOG=$PWD/samples run "$LOCKSTEP" train "${job[@]}" --devices 2
+is "a run with a log of samples has the bits of one without" "$(fingerprint "$out")" \
+	"$(fingerprint "$("$LOCKSTEP" train "${job[@]}" --devices 2 2>/dev/null)")"
+run "$chaos" --check-samples samples 14
+is "every sample once per epoch" "$status $out" "0 every sample once per epoch"
+log=$(echo samples/*)
+cp "$log" whole
+sed -i 5d "$log"
+run "$chaos" --check-samples samples 14
+like "a micro-batch that is missing is found" "$status $out" '^1 step 0 of start 0 used 56 samples, not 64'
+cp whole "$log"
+sed -n 5p whole >>"$log"
+run "$chaos" --check-samples samples 14
+like "one that is repeated is found" "$status $out" '^1 step 0 of start 0 used 72 samples, not 64'
+awk 'NR == 5 { $4 = first } NR == 4 { first = $4 } { print }' whole >"$log"
+run "$chaos" --check-samples samples 14
+like "and a sample in place of another" "$status $out" '^1 epoch 0: samples lost \[[0-9]+\], repeated \[[0-9]+\]'
+LOCKSTEP_SAMPLE_LOG=$PWD/nowhere run "$LOCKSTEP" train "${job[@]}"
+like "a log that cannot be written ends the run" "$status $err" '^1 .*LOCKSTEP_SAMPLE_LOG: cannot write .*/nowhere/start-0-node-0-'
+
+# ---- chaos -----------------------------------------------------------------------------------------------------------
+run timeout 250 "$chaos" --minutes 0.5 --every 7 --seed 3 "${busy[@]}"
+is "half a minute of faults: the run survives" "$status $(grep -c '^verdict *survived$' <<<"$out")" "0 1"
+[ "$status" = 0 ] || test_note "$out" "$err"
+like "and the summary has what happened" "$out" '^steps computed again +[0-9]+$'
+
+run timeout 200 "$chaos" --single 2 --seed 5 "${busy[@]}"
+is "single faults: all are survived" "$status $(tail -n 1 <<<"$out")" "0 2 of 2 single faults survived, seed 5"
+[ "$status" = 0 ] || test_note "$out" "$err"
+
+test_end
