@@ -76,15 +76,13 @@ echo c:1 >>hosts
 ends_right
 
 # ---- memory for snapshots --------------------------------------------------------------------------------------------
-snapshots() { # RUN OPTION...
-	"$LOCKSTEP" train "${job[@]}" --devices 1 --snapshot-every 5 --run "$@"
-}
-full() { unshare -m bash -c 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"' bash "$LOCKSTEP" train "${job[@]}" --devices 1 --snapshot-every 5 --run full --steps 300; }
+snapshots=("$LOCKSTEP" train "${job[@]}" --devices 1 --snapshot-every 5)
+full() { unshare -m bash -c 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"' bash "${snapshots[@]}" --run full --steps 300; }
 run full
 is "memory that is full: the run ends right" "$status $(fingerprint "$out")" "0 $whole"
 like "and says so once" "$(grep -c 'no snapshots in memory on .*No space left on device' <<<"$err")" '^1$'
 
-snapshots taken --steps 300000 >/dev/null 2>&1 &
+"${snapshots[@]}" --run taken --steps 300000 >/dev/null 2>&1 &
 pid=$!
 ok "a checkpoint is written" wait_for 30 test -d taken/ckpt/step-000000025
 kill -9 $pid
@@ -95,7 +93,7 @@ theirs=/dev/shm/lockstep-0-$number-2-0-$(hostname)
 echo theirs >"$theirs"
 chown nobody "$theirs"
 step=$(find taken/ckpt -maxdepth 1 -name 'step-*' | sort | tail -n 1 | sed 's/.*step-0*//')
-run snapshots taken --resume --steps $((step + 20))
+run "${snapshots[@]}" --run taken --resume --steps $((step + 20))
 is "another user's files: the run goes on from disk" "$status $(grep -c "resuming taken/ckpt/step-0*$step at step $step" <<<"$err")" "0 1"
 like "does not read them" "$err" 'is not a private file of this user: not used as a snapshot'
 like "and makes none in their place" "$err" 'no snapshots in memory on .* belongs to another user'
