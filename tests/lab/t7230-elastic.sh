@@ -59,12 +59,12 @@ done
 ok "the timeline is in metrics.jsonl" json killed-a/metrics.jsonl \
 	'[(l["generation"], l["nodes"], l["hosts"]) for l in o if l["kind"] == "start"] == [(1, 3, "a:1,b:1,c:1"), (2, 3, "a:1,b:1,c:1")]'
 ok "with where its state is from" json killed-a/metrics.jsonl \
-	'[l["source"] for l in o if l["kind"] == "start"] == ["new", "snapshot"]'
+	'[l["source"] for l in o if l["kind"] == "start"] in (["new", "snapshot"], ["new", "checkpoint"])' # whichever is newer
 ok "why starts ended" json killed-a/metrics.jsonl '[l["outcome"] for l in o if l["kind"] == "stop"] == ["lost", "ended"]'
 ok "and who was lost" json killed-a/metrics.jsonl \
 	'[(l["host"], l["event"], l["why"]) for l in o if l["kind"] == "host"] == [("a", "lost", "node 0 (a) was ended by a signal")]'
 like "killed-a: says where it went on from" "$(cat bg.out)" \
-	'^Elastic: training from step [0-9]+ \(snapshots in memory\), [0-9]+ steps? computed again$'
+	'^Elastic: training from step [0-9]+ \((snapshots in memory|checkpoint on disk)\), [0-9]+ steps? computed again$'
 
 # ---- a node is stopped -----------------------------------------------------------------------------------------------
 begin_elastic stopped 300
