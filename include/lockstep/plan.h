@@ -51,11 +51,13 @@ typedef struct ls_forecast_options {
 	int unused;               /* fills the struct up; stays 0 */
 	double checkpoint_s;      /* that a checkpoint stops training; negative: the cluster's */
 	double restart_s;         /* from a failure until training continues; negative: the cluster's */
+	double snapshot_s; /* that a snapshot in memory stops training; negative: the cluster's, or none are taken */
 } ls_forecast_options;
 #define LS_FORECAST_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
 		.size = sizeof(ls_forecast_options), .latency_us = -1, .microbatches = 1, .share = "equal",            \
-		.spread = -1, .mtbf_hours = -1, .interval_s = -1, .checkpoint_s = -1, .restart_s = -1                  \
+		.spread = -1, .mtbf_hours = -1, .interval_s = -1, .checkpoint_s = -1, .restart_s = -1,                 \
+		.snapshot_s = -1                                                                                       \
 	}
 
 typedef struct ls_forecast_row {
@@ -70,7 +72,9 @@ typedef struct ls_forecast_row {
 	double goodput;                               /* fraction of the time not lost to failures and checkpoints */
 	double interval_s;                            /* between checkpoints; 0: no node fails */
 	char bottleneck[32];
-	uint64_t reserved[8]; /* 0 */
+	int64_t snapshot_every; /* steps between snapshots in memory; 0: there are none */
+	double fallback;        /* fraction of failures after which the checkpoint on disk is read, not a snapshot */
+	uint64_t reserved[6];   /* 0 */
 } ls_forecast_row;
 
 typedef struct ls_forecast {

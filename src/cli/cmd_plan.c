@@ -16,7 +16,7 @@
 #include "plan_print.h"
 
 /* Numbers whose default is that of the cluster; parsed as texts, so that NULL means "not given". */
-enum { LATENCY, SPREAD, MTBF, CHECKPOINT_EVERY, CHECKPOINT_COST, RESTART_COST, CLUSTER_NUMBERS };
+enum { LATENCY, SPREAD, MTBF, CHECKPOINT_EVERY, CHECKPOINT_COST, RESTART_COST, SNAPSHOT_COST, CLUSTER_NUMBERS };
 
 /* The library's options, with whole numbers as rows hold them. */
 typedef struct plan_options {
@@ -89,6 +89,8 @@ static const ls_setting rows[] = {
 	  LS_SETTING_STRING, OWN(text[CHECKPOINT_EVERY]), 0, 0, 0 },
 	{ "checkpoint-cost", 0, "TIME", "Job", "how long a checkpoint stops training (default 1 s)", LS_SETTING_STRING,
 	  OWN(text[CHECKPOINT_COST]), 0, 0, 0 },
+	{ "snapshot-cost", 0, "TIME", "Job", "how long a snapshot in memory stops training: 0.02", LS_SETTING_STRING,
+	  OWN(text[SNAPSHOT_COST]), 0, 0, 0 },
 	{ "after", 0, NULL, "Job", "exchange gradients only after backward", LS_SETTING_FLAG, PLAN(after), 0, 1, 0 },
 	{ "replayed", 0, NULL, "Lab", "simulate compute: devices sleep, as in a replay", LS_SETTING_FLAG,
 	  PLAN(replayed), 0, 1, 0 },
@@ -212,6 +214,7 @@ static ls_status take_numbers(plan_options *o)
 		[CHECKPOINT_EVERY] = { "checkpoint-every", 1e9, &o->plan.interval_s, 1 },
 		[CHECKPOINT_COST] = { "checkpoint-cost", 1e6, &o->plan.checkpoint_s, 1 },
 		[RESTART_COST] = { "restart-cost", 1e6, &o->plan.restart_s, 1 },
+		[SNAPSHOT_COST] = { "snapshot-cost", 1e6, &o->plan.snapshot_s, 1 },
 	};
 	for (int i = 0; i < CLUSTER_NUMBERS; i++) {
 		const ls_setting row = { .name = numbers[i].name, .kind = LS_SETTING_REAL, .max = numbers[i].max };

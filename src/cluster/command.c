@@ -127,7 +127,8 @@ static void add_environment(words *w)
 	for (char **entry = environ; *entry; entry++) {
 		size_t length = strcspn(*entry, "=");
 		int wanted = !strncmp(*entry, "LOCKSTEP_", 9) && strncmp(*entry, LS_LAUNCH_MARK "=", length + 1) &&
-			     strncmp(*entry, LS_DEVICES_PER_NODE "=", length + 1);
+			     strncmp(*entry, LS_DEVICES_PER_NODE "=", length + 1) &&
+			     strncmp(*entry, LS_NODE_HOSTS "=", length + 1);
 		if (!wanted && strncmp(*entry, "LD_LIBRARY_PATH=", 16))
 			continue;
 		char name[256];
@@ -147,6 +148,8 @@ static void add_node(words *w, const char *host, const char *directory)
 	add_word(w, directory);
 	add_word(w, "-x");
 	add_word(w, LS_LAUNCH_MARK);
+	add_word(w, "-x");
+	add_word(w, LS_NODE_HOSTS);
 }
 
 /* In PATH: Debian's name of Open MPI's first, for there `mpirun` may be MPICH's. */

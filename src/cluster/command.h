@@ -14,6 +14,9 @@
 /* Set in the environment of a node that ls_launch() has started. */
 #define LS_LAUNCH_MARK "LOCKSTEP_LAUNCHED"
 
+/* The same: the hosts of all nodes, as they are named for ls_launch(). */
+#define LS_NODE_HOSTS "LOCKSTEP_NODE_HOSTS"
+
 /* What the launcher writes to mpirun's standard input, and so to that of the first node, to ask for a stop. One
  * character, and a line break since mpirun may forward whole lines. */
 #define LS_LAUNCH_REQUEST "s\n"

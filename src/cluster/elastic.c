@@ -17,7 +17,8 @@
  *     run; only lost nodes are started again, max_restarts times.
  *  3. The list of hosts is read, and hosts that do not take part are asked whether they answer, by a thread beside: what
  *     hangs there stops nobody.
- *  4. This process keeps nothing on disk: when it dies, the run is as after any other kill, and is resumed like that.
+ *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is resumed like
+ *     that. Between two starts it adds what happened to hosts to the run's metrics (timeline.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@
 #include "cluster/reach.h"
 #include "cluster/session.h"
 #include "cluster/slurm.h"
+#include "cluster/timeline.h"
 
 /* Seconds: between two looks at the list and at silent hosts, for a host's answer, for a command that prints hosts; and
  * after which a start on a host counts as good. */
@@ -66,6 +68,8 @@ typedef struct supervisor {
 	double look_every, next_look; /* seconds */
 	char complaint[1024];         /* the last about the list, so that each is printed once */
 	int restarts, unstarted;
+	int has_begun; /* nodes were up: what is in the run directory is this run's */
+	ls_timeline timeline;
 } supervisor;
 
 /* ---- looking at the list ------------------------------------------------------------------------------------------- */
@@ -227,10 +231,10 @@ static ls_status gather(supervisor *s)
 /* ---- a start ------------------------------------------------------------------------------------------------------- */
 
 /* Once the run has begun, every start continues it. */
-static char *const *arguments(const supervisor *s, int starts)
+static char *const *arguments(const supervisor *s)
 {
 	char path[4096];
-	if (starts == 0 || ls_path_join(path, sizeof(path), s->options->run, "run.json") != LS_OK)
+	if (!s->has_begun || ls_path_join(path, sizeof(path), s->options->run, "run.json") != LS_OK)
 		return s->options->argv;
 	return ls_path_exists(path) ? s->options->resume_argv : s->options->argv;
 }
@@ -242,6 +246,19 @@ static double start_seconds(const supervisor *s)
 	return s->options->timeout * (double)(1 << s->unstarted);
 }
 
+static void note_change(void *context, const char *name, ls_member_change change)
+{
+	static const struct {
+		const char *event, *text;
+	} words[] = { [LS_MEMBER_NEW] = { "new", "is new" },
+		      [LS_MEMBER_BACK] = { "back", "is back" },
+		      [LS_MEMBER_REMOVED] = { "removed", "is not named any more" } };
+	supervisor *s = context;
+
+	ls_log_line("Elastic: %s %s", name, words[change].text);
+	ls_timeline_host(&s->timeline, ls_clock_wall(), name, words[change].event, "");
+}
+
 static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *exit_code)
 {
 	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
@@ -249,14 +266,17 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 
 	if (!text)
 		return ls_fail(LS_EMEMORY, "no memory for the names of %zu hosts", s->now_count);
+	ls_members_start(&s->members, s->now, s->now_count, starts ? note_change : NULL, s);
+	ls_timeline_write(&s->timeline, s->options->run);
 	ls_log_line("Elastic: %s %zu node%s: %s", starts ? "going on with" : "starting", s->now_count,
 		    ls_plural(s->now_count, "s"), text);
 	launch.hosts = text;
-	launch.argv = arguments(s, starts);
+	launch.argv = arguments(s);
 	launch.timeout = s->options->timeout;
 	*watch = (ls_launch_watch){ .regroups = wants_others, .context = s, .node = -1, .start_s = start_seconds(s) };
 	double began = ls_clock_seconds();
 	ls_status status = ls_launch_watched(&launch, watch, exit_code);
+	s->has_begun |= watch->is_up;
 	for (size_t i = 0; i < s->now_count && ls_clock_seconds() - began > GOOD_S; i++)
 		ls_members_clear(&s->members, s->now[i].name);
 	if (watch->family > 0)
@@ -266,6 +286,12 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 }
 
 /* ---- after a start that failed ------------------------------------------------------------------------------------- */
+
+/* The clock of day may jump while a run goes on: only the moment itself is taken from it. */
+static double wall_of(double moment)
+{
+	return ls_clock_wall() - (ls_clock_seconds() - moment);
+}
 
 /* Which hosts of the start do not answer; how many. */
 static size_t ask_all(supervisor *s)
@@ -279,8 +305,10 @@ static size_t ask_all(supervisor *s)
 	for (size_t i = 0; i < s->now_count; i++) {
 		ls_members_set_silent(&s->members, s->now[i].name, !answers[i]);
 		silent += !answers[i];
-		if (!answers[i])
-			ls_log_line("Elastic: %s does not answer: left out until it does", s->now[i].name);
+		if (answers[i])
+			continue;
+		ls_log_line("Elastic: %s does not answer: left out until it does", s->now[i].name);
+		ls_timeline_host(&s->timeline, ls_clock_wall(), s->now[i].name, "silent", "does not answer");
 	}
 	free(answers);
 	return silent;
@@ -297,18 +325,28 @@ static ls_status count_restart(supervisor *s, const char *why)
 		       s->options->run);
 }
 
+static void leave_out(supervisor *s, const char *name, double seconds)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "failed %d times in a row: left out for %.0f s", LS_MEMBER_FAILURES, seconds);
+	ls_log_line("Elastic: %s %s", name, why);
+	ls_timeline_host(&s->timeline, ls_clock_wall(), name, "out", why);
+}
+
 static ls_status after_loss(supervisor *s, const ls_launch_watch *watch)
 {
 	const char *name = watch->node >= 0 && (size_t)watch->node < s->now_count ? s->now[watch->node].name : NULL;
 
 	s->unstarted = 0;
 	ls_log_line("Elastic: %s", watch->why);
+	if (name)
+		ls_timeline_host(&s->timeline, wall_of(watch->ended), name, "lost", watch->why);
 	LS_TRY(count_restart(s, watch->why));
 	ask_all(s);
 	look_now(s);
 	if (name && ls_members_blame(&s->members, name, ls_clock_seconds()))
-		ls_log_line("Elastic: %s failed %d times in a row: left out for %.0f s", name, LS_MEMBER_FAILURES,
-			    ls_members_find(&s->members, name)->out_s);
+		leave_out(s, name, ls_members_find(&s->members, name)->out_s);
 	return LS_OK;
 }
 
@@ -331,6 +369,13 @@ static ls_status after_no_start(supervisor *s, const ls_launch_watch *watch)
 /* *ends: the run does. */
 static ls_status after(supervisor *s, const ls_launch_watch *watch, int *ends)
 {
+	static const char *const outcomes[] = { [LS_OUTCOME_ENDED] = "ended",
+						[LS_OUTCOME_STOPPED] = "stopped",
+						[LS_OUTCOME_REGROUP] = "regroup",
+						[LS_OUTCOME_LOST] = "lost",
+						[LS_OUTCOME_UNSTARTED] = "unstarted" };
+
+	ls_timeline_stop(&s->timeline, wall_of(watch->ended), outcomes[watch->outcome], watch->why);
 	*ends = 0;
 	switch (watch->outcome) {
 	case LS_OUTCOME_LOST:
@@ -412,6 +457,8 @@ ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 		free(s.look.answers);
 		ls_hosts_free(s.look.hosts);
 	}
+	ls_timeline_write(&s.timeline, own.run);
+	ls_timeline_release(&s.timeline);
 	ls_members_release(&s.members);
 	free(s.now);
 	return status;

@@ -88,6 +88,8 @@ ls_status ls_host_list_file(ls_host **out, size_t *count, const char *path)
 			memcpy(text, map.data, map.bytes);
 		text[map.bytes] = '\0';
 	}
+	if (text && strlen(text) != map.bytes)
+		status = ls_fail(LS_EFORMAT, "%s has bytes that are no text: not a list of hosts", path);
 	status = ls_file_map_end(&map, status);
 	if (status == LS_OK)
 		status = ls_host_list_parse(out, count, text, path);

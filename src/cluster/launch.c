@@ -33,6 +33,7 @@
 #include "cluster/command.h"
 #include "cluster/launch_watch.h"
 #include "cluster/launched.h"
+#include "cluster/members.h"
 #include "cluster/output.h"
 #include "cluster/reach.h"
 #include "cluster/session.h"
@@ -52,6 +53,7 @@ typedef struct launch {
 	size_t count;
 	ls_arena arena;
 	char **command, *devices;
+	char *names;       /* "a:2,b:2" */
 	char **allocation; /* what mpirun is to take for Slurm's; NULL: what there is */
 	ls_launch_output output;
 	pid_t mpirun;
@@ -93,6 +95,7 @@ static void set_environment(const launch *l)
 {
 	setenv("HWLOC_COMPONENTS", LS_HWLOC_COMPONENTS, 0);
 	setenv(LS_LAUNCH_MARK, "1", 1);
+	setenv(LS_NODE_HOSTS, l->names, 1);
 	if (l->devices)
 		setenv(LS_DEVICES_PER_NODE, l->devices, 1);
 	for (char **word = l->allocation; word && *word; word++)
@@ -448,6 +451,13 @@ static int node_in(const launch *l, const char *text)
 	return -1;
 }
 
+/* Messages of nodes begin with the command, "lockstep train: ". */
+static const char *past_name(const char *text)
+{
+	const char *colon = strncmp(text, "lockstep ", 9) ? NULL : strstr(text, ": ");
+	return colon ? colon + 2 : text;
+}
+
 /* mpirun's own note of a signal is sure; then what nodes reported; then mpirun's banner. */
 static void learn_lost(launch *l)
 {
@@ -468,7 +478,7 @@ static void learn_lost(launch *l)
 			continue;
 		w->node = node_in(l, texts[i]);
 		if (!w->why[0] || w->node >= 0)
-			snprintf(w->why, sizeof(w->why), "%.1000s", texts[i]);
+			snprintf(w->why, sizeof(w->why), "%.1000s", past_name(texts[i]));
 	}
 	if (!w->why[0])
 		snprintf(w->why, sizeof(w->why), "the nodes ended, and none of them said why");
@@ -479,6 +489,7 @@ static void learn(launch *l, int exit_code)
 	ls_launch_watch *w = l->watch;
 
 	w->is_up = l->output.nodes_up == l->count;
+	w->ended = l->ending > 0 ? l->ending : ls_clock_seconds();
 	w->node = -1;
 	w->why[0] = '\0';
 	w->family = l->output.family;
@@ -502,6 +513,8 @@ static ls_status prepare(launch *l)
 {
 	LS_TRY(ls_hosts_parse(&l->hosts, &l->count, l->options->hosts));
 	LS_TRY(ls_launch_devices(&l->arena, l->hosts, l->count, &l->devices));
+	if (!(l->names = ls_members_text(l->hosts, l->count)))
+		return ls_fail(LS_EMEMORY, "hosts: no memory for the names of %zu nodes", l->count);
 	if (l->watch && ls_slurm_is_here() && !(l->allocation = ls_slurm_environment(&l->arena, l->hosts, l->count)))
 		return ls_fail(LS_EMEMORY, "hosts: no memory for the names of %zu nodes", l->count);
 	return ls_launch_command(&l->arena, l->options, l->watch != NULL, l->hosts, l->count, &l->command);
@@ -539,6 +552,7 @@ ls_status ls_launch_watched(const ls_launch_options *options, ls_launch_watch *w
 	ls_status status = launch_nodes(&l, exit_code);
 	ls_arena_release(&l.arena);
 	ls_hosts_free(l.hosts);
+	free(l.names);
 	return status;
 #endif
 }

@@ -24,6 +24,7 @@ typedef struct ls_launch_watch {
 	int node;        /* that was lost; -1: not known */
 	char why[1024];  /* what was reported of it */
 	unsigned family; /* Open MPI's number of the job; 0: not known */
+	double ended;    /* when its end was known, by ls_clock_seconds() */
 } ls_launch_watch;
 
 /* ls_launch() with a supervisor: what a lost node or a failed start comes to is in the watch, not printed. */

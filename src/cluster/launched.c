@@ -8,6 +8,7 @@
 
 #include <lockstep/launch.h>
 
+#include "cluster/command.h"
 #include "cluster/launched.h"
 
 /* A whole number in [0, most], or -1: what the variable of a launcher never is. */
@@ -75,4 +76,9 @@ ls_status ls_mpi_launched_devices(int node, int *out)
 			       list, MOST, node);
 	*out = devices;
 	return LS_OK;
+}
+
+const char *ls_mpi_launched_hosts(void)
+{
+	return getenv(LS_NODE_HOSTS);
 }

@@ -17,6 +17,9 @@ int ls_mpi_launched(void);
  * LS_EINVALID when it has no number from 1 to 4096 for the node. */
 ls_status ls_mpi_launched_devices(int node, int *out);
 
+/* The hosts of all nodes as the launcher named them, "a:2,b:2", from LOCKSTEP_NODE_HOSTS; NULL where it is not set. */
+const char *ls_mpi_launched_hosts(void);
+
 /* In a node that ends and leaves it to another to report why: the launcher prints this where the other one cannot. */
 void ls_launch_report_heard(const char *reason);
 

@@ -89,6 +89,28 @@ void ls_members_set_silent(ls_members *m, const char *name, int is_silent)
 		member->is_silent = is_silent;
 }
 
+static int is_in(const ls_host *hosts, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(hosts[i].name, name))
+			return 1;
+	return 0;
+}
+
+void ls_members_start(ls_members *m, const ls_host *hosts, size_t count, ls_member_change_fn *changed, void *context)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		ls_member *member = &m->list[i];
+		int is_now = is_in(hosts, count, member->host.name);
+		if (changed && is_now && !member->takes_part)
+			changed(context, member->host.name, member->took_part ? LS_MEMBER_BACK : LS_MEMBER_NEW);
+		if (changed && !is_now && member->takes_part && !member->is_named)
+			changed(context, member->host.name, LS_MEMBER_REMOVED);
+		member->takes_part = is_now;
+		member->took_part |= is_now;
+	}
+}
+
 size_t ls_members_usable(const ls_members *m, double now, ls_host *out)
 {
 	size_t count = 0;

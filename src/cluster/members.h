@@ -24,7 +24,13 @@ typedef struct ls_member {
 	double failed_at; /* the last one, by the caller's clock */
 	double out_s;     /* how long it was left out last; 0: never */
 	double out_until; /* by the caller's clock */
+	int takes_part;   /* in the last start */
+	int took_part;    /* in an earlier one, too */
 } ls_member;
+
+/* How a start differs from the one before. A host that is silent or left out is no change: that was known before. */
+typedef enum ls_member_change { LS_MEMBER_NEW, LS_MEMBER_BACK, LS_MEMBER_REMOVED } ls_member_change;
+typedef void ls_member_change_fn(void *context, const char *name, ls_member_change change);
 
 typedef struct ls_members {
 	ls_member *list;
@@ -41,6 +47,11 @@ int ls_members_blame(ls_members *members, const char *name, double now);
 /* A start on this host trained. */
 void ls_members_clear(ls_members *members, const char *name);
 void ls_members_set_silent(ls_members *members, const char *name, int is_silent);
+
+/* These hosts take part in the next start. `changed` is called for every host of which the last one differs; NULL: there was
+ * none. */
+void ls_members_start(ls_members *members, const ls_host *hosts, size_t count, ls_member_change_fn *changed,
+		      void *context);
 const ls_member *ls_members_find(const ls_members *members, const char *name); /* NULL: not known */
 
 /* Those that may take part, in the order they were first named, into `out` (members->count); how many. */

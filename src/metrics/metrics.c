@@ -5,7 +5,7 @@
  *  1. A line is handed to the operating system whole and at once: a killed run loses no line but perhaps the one being
  *     written, a full disk leaves no half line, and a line torn by a crash is dropped by the next resume.
  *  2. After a resume no step appears twice: lines of steps that will be done again are taken out, and the shorter file
- *     replaces the longer one in one rename.
+ *     replaces the longer one in one rename. Lines about nodes stay: what happened to them did, whichever steps count.
  *  3. Recording allocates nothing (contract 3).
  */
 #include "metrics/metrics.h"
@@ -33,48 +33,70 @@ struct ls_metrics {
 	ls_events *events;
 };
 
+/* What a resume drops, and what it finds out by that. */
+typedef struct resume {
+	uint64_t step;    /* goes on behind it */
+	uint64_t reached; /* the last step of a line that is dropped */
+	int damaged;      /* lines */
+} resume;
+
+static int is_about_nodes(const json_t *object)
+{
+	static const char *const kinds[] = { LS_METRICS_START, LS_METRICS_STOP, LS_METRICS_HOST };
+	const char *kind = json_string_value(json_object_get(object, "kind"));
+
+	for (size_t i = 0; kind && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i]))
+			return 1;
+	return 0;
+}
+
 /* 1: keep, 0: a later step, -1: not a whole line. One without a step is another program's or a later version's: not
  * ours to drop. */
-static int judge_line(const char *line, size_t bytes, uint64_t resume_step)
+static int judge_line(const char *line, size_t bytes, resume *r)
 {
 	json_t *object = json_loadb(line, bytes, 0, NULL);
-	json_t *step = json_object_get(object, "step");
+	json_t *at = json_object_get(object, "step");
 	int verdict = json_is_object(object) ? 1 : -1;
-	if (json_is_integer(step))
-		verdict = json_integer_value(step) < 0 || (uint64_t)json_integer_value(step) <= resume_step;
+
+	if (json_is_integer(at) && !is_about_nodes(object)) {
+		uint64_t step = json_integer_value(at) < 0 ? 0 : (uint64_t)json_integer_value(at);
+		verdict = step <= r->step;
+		if (!verdict && step > r->reached)
+			r->reached = step;
+	}
 	json_decref(object);
 	return verdict;
 }
 
-static ls_status copy_kept(const ls_file_map *old, ls_file_draft *draft, uint64_t resume_step, int *damaged)
+static ls_status copy_kept(const ls_file_map *old, ls_file_draft *draft, resume *r)
 {
 	const char *at = (const char *)old->data, *end = old->bytes ? at + old->bytes : at; /* empty: no map, NULL */
 	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t bytes = newline ? (size_t)(newline - at) : (size_t)(end - at);
-		int verdict = newline ? judge_line(at, bytes, resume_step) : -1;
+		int verdict = newline ? judge_line(at, bytes, r) : -1;
 		if (verdict == 1)
 			LS_TRY(ls_file_write(draft, at, bytes + 1));
-		*damaged += verdict < 0;
+		r->damaged += verdict < 0;
 		at += bytes + (newline != NULL);
 	}
 	return LS_OK;
 }
 
-static ls_status drop_later_lines(const char *path, uint64_t resume_step)
+static ls_status drop_later_lines(const char *path, resume *r)
 {
 	ls_file_map old;
 	ls_file_draft draft;
-	int damaged = 0;
 	if (!ls_path_exists(path))
 		return LS_OK;
 	LS_TRY(ls_file_map_open(&old, path));
 	ls_status status = ls_file_begin(&draft, path);
 	if (status != LS_OK)
 		goto close_map;
-	status = ls_file_finish(&draft, copy_kept(&old, &draft, resume_step, &damaged));
-	if (status == LS_OK && damaged)
-		ls_log_warning("%s: dropped %d incomplete line(s)", path, damaged);
+	status = ls_file_finish(&draft, copy_kept(&old, &draft, r));
+	if (status == LS_OK && r->damaged)
+		ls_log_warning("%s: dropped %d incomplete line(s)", path, r->damaged);
 close_map:
 	return ls_file_map_end(&old, status);
 }
@@ -112,17 +134,18 @@ ls_status ls_metrics_find(const char *run, const char *kind, ls_metric *values, 
 	return LS_OK;
 }
 
-static ls_status open_lines(ls_metrics *metrics, const char *run, uint64_t resume_step)
+/* r: NULL, the run begins. */
+static ls_status open_lines(ls_metrics *metrics, const char *run, resume *r)
 {
 	char path[4096];
 	LS_TRY(ls_path_make(run));
 	LS_TRY(ls_path_join(path, sizeof(path), run, METRICS_FILE));
-	if (resume_step > 0)
-		LS_TRY(drop_later_lines(path, resume_step));
-	return ls_append_open(&metrics->lines, path, resume_step > 0 ? 0 : O_TRUNC);
+	if (r)
+		LS_TRY(drop_later_lines(path, r));
+	return ls_append_open(&metrics->lines, path, r ? 0 : O_TRUNC);
 }
 
-ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_step)
+static ls_status open_files(ls_metrics **out, const char *run, resume *r)
 {
 	*out = NULL;
 	if (!run)
@@ -130,15 +153,29 @@ ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_ste
 	ls_metrics *metrics = calloc(1, sizeof(*metrics));
 	if (!metrics)
 		return ls_fail(LS_EMEMORY, "no memory for metrics");
-	ls_status status = open_lines(metrics, run, resume_step);
+	ls_status status = open_lines(metrics, run, r);
 	if (status == LS_OK)
-		status = ls_events_open(&metrics->events, run, resume_step);
+		status = ls_events_open(&metrics->events, run, r ? r->step : 0);
 	if (status != LS_OK) {
 		ls_metrics_close(metrics);
 		return status;
 	}
 	*out = metrics;
 	return LS_OK;
+}
+
+ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_step)
+{
+	resume r = { .step = resume_step };
+	return open_files(out, run, resume_step > 0 ? &r : NULL);
+}
+
+ls_status ls_metrics_continue(ls_metrics **out, const char *run, uint64_t resume_step, uint64_t *reached)
+{
+	resume r = { .step = resume_step };
+	ls_status status = open_files(out, run, &r);
+	*reached = r.reached;
+	return status;
 }
 
 void ls_metrics_close(ls_metrics *metrics)
@@ -150,9 +187,8 @@ void ls_metrics_close(ls_metrics *metrics)
 	free(metrics);
 }
 
-static void put_text(FILE *to, const char *text)
+static void put_escaped(FILE *to, const char *text)
 {
-	fputc('"', to);
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			fprintf(to, "\\%c", *text);
@@ -161,6 +197,12 @@ static void put_text(FILE *to, const char *text)
 		else
 			fputc(*text, to);
 	}
+}
+
+static void put_text(FILE *to, const char *text)
+{
+	fputc('"', to);
+	put_escaped(to, text);
 	fputc('"', to);
 }
 
@@ -187,11 +229,34 @@ static void begin_line(FILE *to, double wall, const char *kind, uint64_t step)
 	fprintf(to, ", \"step\": %llu, \"time\": %.3f", (unsigned long long)step, wall);
 }
 
-static ls_status write_line(ls_metrics *metrics, double wall, const char *kind, uint64_t step, const ls_metric *values,
-			    size_t count)
+/* What is not ASCII may not be UTF-8 either, and then no reader would accept the line. */
+static void put_plain_text(FILE *to, const char *text)
+{
+	char one[2] = "";
+	fputc('"', to);
+	for (; *text; text++) {
+		one[0] = (unsigned char)*text < 0x7f ? *text : '?';
+		put_escaped(to, one);
+	}
+	fputc('"', to);
+}
+
+static void put_texts(FILE *to, const ls_metric_text *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		fputs(", ", to);
+		put_text(to, texts[i].name);
+		fputs(": ", to);
+		put_plain_text(to, texts[i].text);
+	}
+}
+
+static ls_status write_line(ls_metrics *metrics, double wall, const char *kind, uint64_t step,
+			    const ls_metric_text *texts, size_t text_count, const ls_metric *values, size_t count)
 {
 	FILE *to = metrics->lines.stream;
 	begin_line(to, wall, kind, step);
+	put_texts(to, texts, text_count);
 	for (size_t i = 0; i < count; i++) {
 		fputs(", ", to);
 		put_text(to, values[i].name);
@@ -204,10 +269,16 @@ static ls_status write_line(ls_metrics *metrics, double wall, const char *kind, 
 
 ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values, size_t count)
 {
+	return ls_metrics_record_texts(metrics, kind, step, NULL, 0, values, count);
+}
+
+ls_status ls_metrics_record_texts(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric_text *texts,
+				  size_t text_count, const ls_metric *values, size_t count)
+{
 	if (!metrics)
 		return LS_OK;
 	double wall = ls_clock_wall();
-	LS_TRY(write_line(metrics, wall, kind, step, values, count));
+	LS_TRY(write_line(metrics, wall, kind, step, texts, text_count, values, count));
 	for (size_t i = 0; i < count; i++)
 		LS_TRY(ls_events_scalar(metrics->events, wall, step, kind, values[i].name, values[i].value));
 	return ls_events_flush(metrics->events);
@@ -225,6 +296,38 @@ ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, u
 			fprintf(metrics->lines.stream, ", \"%s\": %.3f", values[i].name, values[i].value);
 	fputs("}\n", metrics->lines.stream);
 	return ls_append_commit(&metrics->lines);
+}
+
+/* What a node was writing when it was killed has no line break, and the next line must not join it. */
+static ls_status cut_torn_line(const char *path)
+{
+	ls_file_map map;
+	LS_TRY(ls_file_map_open(&map, path));
+	const char *text = (const char *)map.data, *last = map.bytes ? memrchr(text, '\n', map.bytes) : NULL;
+	off_t whole = last ? last + 1 - text : 0;
+	int is_torn = (size_t)whole < map.bytes;
+	ls_file_map_close(&map);
+	if (is_torn && truncate(path, whole) != 0)
+		return ls_fail_errno(LS_EIO, "cannot cut %s back to its last whole line", path);
+	return LS_OK;
+}
+
+ls_status ls_metrics_append(const char *run, const char *kind, double wall, const ls_metric_text *texts, size_t count)
+{
+	char path[4096];
+	ls_append lines = { .stream = NULL };
+
+	LS_TRY(ls_path_join(path, sizeof(path), run, METRICS_FILE));
+	if (!ls_path_exists(path))
+		return LS_OK;
+	LS_TRY(cut_torn_line(path));
+	LS_TRY(ls_append_open(&lines, path, 0));
+	begin_line(lines.stream, wall, kind, 0);
+	put_texts(lines.stream, texts, count);
+	fputs("}\n", lines.stream);
+	ls_status status = ls_append_commit(&lines);
+	ls_append_close(&lines);
+	return status;
 }
 
 /* What is written to a file that has lost its name can still be read through the descriptor. */

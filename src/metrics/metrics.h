@@ -16,9 +16,21 @@ typedef struct ls_metric {
 	double value;     /* NaN and infinity are written as null */
 } ls_metric;
 
+/* Kinds of lines about the nodes of an elastic run: a start begins to train, a start ends, a host is lost or back. */
+#define LS_METRICS_START "start"
+#define LS_METRICS_STOP "stop"
+#define LS_METRICS_HOST "host"
+
+typedef struct ls_metric_text {
+	const char *name, *text; /* bytes that are not ASCII are written as '?' */
+} ls_metric_text;
+
 /* Open RUN/metrics.jsonl and a TensorBoard event file in RUN. Lines of steps after `resume_step` (work that will be
  * done again) are dropped; resume_step = 0 starts afresh. run == NULL: every call is a no-op. */
 ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_step);
+/* The same for a run that is continued, also from step 0: lines about its nodes (LS_METRICS_START and the two after it) stay,
+ * whatever their step. *reached: the last step among the lines that are dropped; 0: none was. */
+ls_status ls_metrics_continue(ls_metrics **out, const char *run, uint64_t resume_step, uint64_t *reached);
 void ls_metrics_close(ls_metrics *metrics);
 
 /* One line {"kind": "step", "step": 200, "time": ..., "loss": ...} and one scalar "kind/loss" each in TensorBoard. */
@@ -28,7 +40,14 @@ ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step
  * values that are NaN; TensorBoard has no place for it. */
 ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint,
 					const ls_metric *values, size_t count);
+/* One line with texts, which TensorBoard has no place for, and values. */
+ls_status ls_metrics_record_texts(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric_text *texts,
+				  size_t text_count, const ls_metric *values, size_t count);
 ls_status ls_metrics_flush(ls_metrics *metrics);
+
+/* One line with texts at the end of RUN/metrics.jsonl, by a process that does not train: while no other one writes there.
+ * `wall`: when it happened, in seconds since 1970. Without a file, nothing is written. */
+ls_status ls_metrics_append(const char *run, const char *kind, double wall, const ls_metric_text *texts, size_t count);
 
 /* The same in two halves, for a thread that waits for the disk while others record: the files as they are now, with
  * all records so far, and their way to the disk. The second half is called once; it needs no `metrics`. */

@@ -7,9 +7,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "cluster/launched.h"
 #include "run/weights.h"
 
-enum { TEST_VALUES_MAX = 10 }; /* what an evaluation measured, and how it compares with the best */
+enum { TEST_VALUES_MAX = 11 }; /* what an evaluation measured, and how it compares with the best */
 
 /* From metrics.jsonl, what the processes before this one came to. */
 static ls_status recall(ls_reporter *w, const char *run)
@@ -44,21 +45,40 @@ ls_status ls_reporter_begin(ls_reporter *w, const ls_setup *setup, uint64_t firs
 	if (!ls_setup_is_first(setup))
 		return LS_OK;
 	const char *run = setup->options->run;
-	LS_TRY(ls_metrics_open(&w->metrics, run, first_step)); /* drops the lines of later steps */
+	if (run && setup->options->resume) /* drops the lines of later steps */
+		LS_TRY(ls_metrics_continue(&w->metrics, run, first_step, &w->reached));
+	else
+		LS_TRY(ls_metrics_open(&w->metrics, run, first_step));
 	if (run && setup->options->resume && first_step > 0)
 		LS_TRY(recall(w, run));
 	w->progress = ls_progress_begin();
 	return LS_OK;
 }
 
-ls_status ls_reporter_start(ls_reporter *w, uint64_t generation)
+ls_status ls_reporter_start(ls_reporter *w, uint64_t generation, int from_memory)
 {
 	const ls_layout *l = &w->setup->layout;
+	uint64_t again = w->reached > w->first_step ? w->reached - w->first_step : 0;
+	const char *hosts = ls_mpi_launched_hosts();
+	const ls_metric_text texts[] = { { "source", w->first_step == 0 ? "new"
+						     : from_memory      ? "snapshot"
+									: "checkpoint" },
+					 { "hosts", hosts } };
 	const ls_metric values[] = { { "generation", (double)generation },
 				     { "nodes", l->nodes },
-				     { "devices", l->all_devices } };
+				     { "devices", l->all_devices },
+				     { "steps_again", (double)again } };
 
-	return ls_metrics_record(w->metrics, "start", w->first_step, values, 3);
+	if (!ls_setup_is_first(w->setup))
+		return LS_OK;
+	if (w->setup->options->resume)
+		ls_log_line("Elastic: training from step %llu (%s), %llu step%s computed again",
+			    (unsigned long long)w->first_step,
+			    w->first_step == 0 ? "there was no checkpoint"
+			    : from_memory      ? "snapshots in memory"
+					       : "checkpoint on disk",
+			    (unsigned long long)again, ls_plural(again, "s"));
+	return ls_metrics_record_texts(w->metrics, LS_METRICS_START, w->first_step, texts, hosts ? 2 : 1, values, 4);
 }
 
 void ls_reporter_mute(ls_reporter *w)
@@ -322,6 +342,7 @@ ls_status ls_reporter_test(ls_reporter *w, const ls_ckpt_progress *at, uint64_t 
 
 	if (w->has_test && at->step == w->first_step)
 		return LS_OK;
+	values[count++] = (ls_metric){ "elapsed_s", ls_reporter_seconds(w) };
 	if (best->tally)
 		values[count++] = (ls_metric){ best->metric->name, best->value };
 	if (best->metric) {

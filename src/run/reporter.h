@@ -20,6 +20,7 @@ typedef struct ls_reporter {
 	ls_rate rate, tokens;        /* of samples; of tokens, where there are any */
 	double epoch_start, epoch_s; /* when it began; how long its training took */
 	uint64_t first_step;         /* of this process */
+	uint64_t reached;            /* the last step that was recorded by the process before, where it was further */
 	int has_test, has_end;       /* there are records of that step already */
 	double started, earlier_s;   /* this process; what the run took before, NaN: not known */
 	int has_target;              /* the target was reached before: */
@@ -33,8 +34,9 @@ void ls_reporter_end(ls_reporter *reporter);
 /* Nothing is written to the run's files any more: they are another process's. */
 void ls_reporter_mute(ls_reporter *reporter);
 
-/* Who takes part from `first_step` on: a line of kind "start". */
-ls_status ls_reporter_start(ls_reporter *reporter, uint64_t generation);
+/* Who takes part from `first_step` on, and where the state of that step is from, "snapshot", "checkpoint" or "new": a line of kind
+ * "start", and one on the terminal where the run is continued. */
+ls_status ls_reporter_start(ls_reporter *reporter, uint64_t generation, int from_memory);
 
 /* One step done: the time it took, and what it came to. `at` counts it already. */
 ls_status ls_reporter_step(ls_reporter *reporter, const ls_ckpt_progress *at, double seconds,

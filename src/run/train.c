@@ -467,7 +467,7 @@ static ls_status run(loop *l, ls_train_result *result)
 	if (l->saver.memory.is_used) /* no checkpoint says how long the steps before have taken */
 		l->reporter.earlier_s = l->saver.memory.found.seconds;
 	if (l->setup.options->elastic)
-		LS_TRY(ls_reporter_start(&l->reporter, l->saver.lock.generation));
+		LS_TRY(ls_reporter_start(&l->reporter, l->saver.lock.generation, l->saver.memory.is_used));
 	LS_TRY(evaluate_owed(l));
 	ls_status status = run_steps(l);
 	LS_TRY(ls_saver_rescue(&l->saver, status, l->test.has_failed));

@@ -97,6 +97,22 @@ def check_hover(page):
     ok(page.evaluate("document.querySelectorAll('.pt title').length") == 0, "the browser's own hint does not show as well")
 
 
+def check_hosts(page):
+    """The timeline of an elastic run: eleven bars in four rows, a loss, a host that is back; the reason on hover."""
+    figure = "figure.plot[data-hosts]"
+    page.evaluate("""document.querySelectorAll('figure.plot').forEach(f => {
+        if (/^Hosts of/.test(f.querySelector('figcaption').textContent)) f.dataset.hosts = 1; })""")
+    counts = page.evaluate(f"""['.pt rect.part', '.pt .cross:not(.halo)', '.pt .come'].map(
+        s => document.querySelectorAll('{figure} ' + s).length)""")
+    ok(counts == [11, 1, 1], "bars, losses and returns of hosts", counts)
+    rows = page.evaluate(f"new Set([...document.querySelectorAll('{figure} .pt rect')].map(r => r.getAttribute('y'))).size")
+    ok(rows == 4, "a row per host", rows)
+    page.move(*middle(page, f"{figure} .pt:has(.cross)", 0))
+    text = page.evaluate(TIP)
+    ok("lost after 7.0 s: node 3" in text and "<script>alert(5)</script>" in text, "hover shows why a host was lost", text)
+    page.move(1, 1)
+
+
 def check_sizes(page):
     for width in (1280, 800, 380):
         page.size(width, 900)
@@ -170,7 +186,8 @@ def main():
                            "Efficiency by devices", "AllReduce against PS against ideal: resnet18", "Training loss of resnet18",
                            "Test accuracy of resnet50", "Where a step's time goes", "By node", "Speed of each node",
                            "Predicted throughput of resnet18", "Training loss of cnn", "Test and training loss of cnn",
-                           "Test and training accuracy of cnn", "Learning rate of cnn", "Confusion matrix of run"))
+                           "Test and training accuracy of cnn", "Learning rate of cnn", "Confusion matrix of run", "Hosts of run"))
+        check_hosts(page)
         check_hover(page)
         check_sizes(page)
         check_dark(page)

@@ -205,8 +205,19 @@ def run(directory):
                    "isa": "avx2", "settings": settings, "machine": {"hostname": "lab1", "kernel": "Linux 6.1",
                                                                     "cpu": "Example", "cores": 2, "threads": 2,
                                                                     "memory_bytes": None}, "resumes": []}, file)
+    hosts = ["lm1", "lm6", "a-host-with-a-very-long-name.cluster.example.org", "<script>alert(5)</script>"]
     with open(os.path.join(directory, "metrics.jsonl"), "w") as file:
         for e in range(3):
+            took_part = hosts[:3] if e == 1 else hosts
+            print(json.dumps({"kind": "start", "step": 8 * e, "time": 10.0 * e + 2, "generation": e + 1, "nodes": len(took_part),
+                              "devices": len(took_part), "hosts": ",".join(f"{host}:1" for host in took_part),
+                              "source": ("new", "snapshot", "checkpoint")[e], "steps_again": 2 * e}), file=file)
+            stop = [{"kind": "stop", "step": 0, "time": 10.0 * e + 9, "outcome": ("lost", "regroup", "ended")[e]}]
+            if e == 0:
+                stop[0]["why"] = f"node 3 ({hosts[3]}) has not responded for 30.0 s; this node was waiting for a message"
+                stop.append({"kind": "host", "step": 0, "time": 9.0, "host": hosts[3], "event": "lost", "why": stop[0]["why"]})
+            elif e == 1:
+                stop.append({"kind": "host", "step": 0, "time": 20.0, "host": hosts[3], "event": "back"})
             for s in range(1, 4):
                 step = 8 * e + 2 * s
                 print(json.dumps({"kind": "step", "step": step, "time": 1.0 * step, "loss": 2.3 / step,
@@ -216,6 +227,8 @@ def run(directory):
             print(json.dumps({"kind": "test", "step": 8 * (e + 1), "time": 1.0, "loss": 0.9 - e / 10,
                               "accuracy": 0.6 + e / 10, "seconds": 0.25, "epoch": e, "is_best": int(e < 2),
                               "stale": int(e == 2)}), file=file)
+            for line in stop:
+                print(json.dumps(line), file=file)
         print(json.dumps({"kind": "early_stop", "step": 24, "time": 1.0, "best": 0.8, "best_step": 16, "stale": 1}), file=file)
     classes(os.path.join(directory, "eval.json"), [f"{word} digit" for word in "zero one two three four".split()] +
             [f"class {i}" for i in range(5, 20)])

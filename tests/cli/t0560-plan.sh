@@ -86,6 +86,13 @@ plan cnn.json --nodes 4 --strategy allreduce --mtbf 0.5 --checkpoint-cost 20s --
 is "units are only units" "$out" "$expected"
 plan cnn.json --nodes 4 --strategy allreduce --mtbf 1d --checkpoint-every 2m --json
 ok "an interval that is given" test "$(field 0 interval_s)" = 120.0
+plan cnn.json --nodes 1000 --strategy allreduce --mtbf 10000 --checkpoint-cost 10 --snapshot-cost 0.5
+like "snapshots in memory" "$out" 'With snapshots in memory every [0-9]+ steps \(--snapshot-every [0-9]+, 1[89][0-9] s\) of 0.5 s: a failure loses 9[0-9.]+ s of work'
+like "and what two lost neighbours cost" "$out" 'two neighbours are lost before the next snapshot, one failure in 8.[12][0-9]*e\+04, the run goes on from the checkpoint on disk and loses 1.2[0-9]e\+05 s'
+plan cnn.json --nodes 1 --mtbf 10000 --snapshot-cost 0.5
+unlike "one node has nobody to keep a copy" "$out" 'snapshots in memory'
+plan cnn.json --nodes 4 --strategy allreduce --snapshot-cost 1
+like "snapshots without failures" "$err" "--snapshot-cost has no effect: nodes do not fail without --mtbf"
 plan cnn.json --nodes 4 --strategy allreduce --restart-cost 5
 like "restarts without failures" "$err" "--restart-cost has no effect: nodes do not fail without --mtbf"
 fails_with "no time" 2 "--mtbf: 'x' is not a number" "$LOCKSTEP" plan cnn.json --mtbf xh

@@ -57,7 +57,14 @@ for host in b a; do
 	ok "$name: the first new step comes soon ($took ms)" test "$took" -lt 8000
 done
 ok "the timeline is in metrics.jsonl" json killed-a/metrics.jsonl \
-	'[(l["generation"], l["nodes"]) for l in o if l["kind"] == "start"] == [(1, 3), (2, 3)]'
+	'[(l["generation"], l["nodes"], l["hosts"]) for l in o if l["kind"] == "start"] == [(1, 3, "a:1,b:1,c:1"), (2, 3, "a:1,b:1,c:1")]'
+ok "with where its state is from" json killed-a/metrics.jsonl \
+	'[l["source"] for l in o if l["kind"] == "start"] in (["new", "snapshot"], ["new", "checkpoint"])' # whichever is newer
+ok "why starts ended" json killed-a/metrics.jsonl '[l["outcome"] for l in o if l["kind"] == "stop"] == ["lost", "ended"]'
+ok "and who was lost" json killed-a/metrics.jsonl \
+	'[(l["host"], l["event"], l["why"]) for l in o if l["kind"] == "host"] == [("a", "lost", "node 0 (a) was ended by a signal")]'
+like "killed-a: says where it went on from" "$(cat bg.out)" \
+	'^Elastic: training from step [0-9]+ \((snapshots in memory|checkpoint on disk)\), [0-9]+ steps? computed again$'
 
 # ---- a node is stopped -----------------------------------------------------------------------------------------------
 begin_elastic stopped 300
@@ -84,6 +91,12 @@ ok "cut: the run goes on without it" wait_for $((timeout_s + 30)) said 'going on
 "$lab" mend b
 ok "cut: and with it when it is back" wait_for 30 said 'going on with 3 nodes: a:1,b:1,c:1$'
 ends_right
+ok "cut: says that it is back" said 'b is back$'
+ok "cut: the timeline has it" json cut/metrics.jsonl \
+	'[(l["host"], l["event"]) for l in o if l["kind"] == "host"] == [("b", "lost"), ("b", "silent"), ("b", "back")]'
+ok "cut: and how many trained" json cut/metrics.jsonl '[l["nodes"] for l in o if l["kind"] == "start"] == [3, 2, 3]'
+ok "cut: the report draws it" "$LOCKSTEP" report cut --out cut.html
+like "cut: bars and losses" "$(grep -c '<rect class="part p0"' cut.html) $(grep -c 'class="cross' cut.html)" '^(9|1[0-9]) [3-9]$'
 
 # ---- too few ---------------------------------------------------------------------------------------------------------
 begin_elastic waits 300 --min-nodes 3

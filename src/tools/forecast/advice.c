@@ -44,6 +44,21 @@ static ls_status predict_case(const ls_forecast_request *r, const ls_forecast_ro
 	return status;
 }
 
+/* What snapshots save, and when they do not: a node's optimizer state is on itself and on the next one. */
+static void write_snapshots(const ls_cluster *c, const ls_forecast_row *row, FILE *to)
+{
+	double every_s = (double)row->snapshot_every * row->step_ms / 1000;
+
+	fprintf(to,
+		"With snapshots in memory every %" PRId64 " step%s (--snapshot-every %" PRId64
+		", %.3g s) of %g s: a failure loses %.3g s of work. When two neighbours are lost before the next "
+		"snapshot, one "
+		"failure in %.3g, the run goes on from the checkpoint on disk and loses %.3g s.\n",
+		row->snapshot_every, ls_plural((uint64_t)row->snapshot_every, "s"), row->snapshot_every, every_s,
+		c->snapshot_s, (every_s + c->snapshot_s) / 2, 1 / row->fallback,
+		(row->interval_s + c->checkpoint_s) / 2);
+}
+
 static void write_failures(const ls_cluster *c, const ls_forecast_row *row, FILE *to)
 {
 	double steps = fmax(1, round(row->interval_s * 1000 / row->step_ms));
@@ -55,6 +70,8 @@ static void write_failures(const ls_cluster *c, const ls_forecast_row *row, FILE
 		row->nodes, ls_plural((uint64_t)row->nodes, "s"), c->mtbf_hours / (double)row->nodes, row->interval_s,
 		steps, ls_plural((uint64_t)steps, "s"), c->checkpoint_s, c->restart_s, 100 * row->goodput,
 		row->goodput * row->samples_per_s);
+	if (row->snapshot_every > 0)
+		write_snapshots(c, row, to);
 }
 
 static ls_status write_advice(const ls_forecast_request *r, const ls_forecast_row *row, FILE *to)

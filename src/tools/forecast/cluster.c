@@ -44,6 +44,7 @@ static const ls_field cluster_fields[] = {
 	LS_FIELD_REAL_IF_OF(OF, checkpoint_s, 0, 1e6),
 	LS_FIELD_REAL_IF_OF(OF, interval_s, 0, 1e9),
 	LS_FIELD_REAL_IF_OF(OF, restart_s, 0, 1e6),
+	LS_FIELD_REAL_IF_OF(OF, snapshot_s, 0, 1e6),
 };
 #undef OF
 /* Names in version 1. */
@@ -56,6 +57,7 @@ void ls_cluster_init(ls_cluster *c)
 			   .net_ns_per_byte = 0.4,
 			   .message_us = 10,
 			   .checkpoint_s = 1,
+			   .snapshot_s = -1,
 			   .restart_s = 30 };
 }
 

@@ -56,6 +56,7 @@ typedef struct ls_cluster {
 	double mtbf_hours;      /* mean time between failures of one node; 0: no failures */
 	double checkpoint_s;    /* seconds that a checkpoint stops training */
 	double interval_s;      /* between checkpoints; 0: the interval that loses least */
+	double snapshot_s;      /* seconds that a snapshot in memory stops training; negative: none are taken */
 	double restart_s;       /* from a failure until training continues */
 	size_t kinds;
 	ls_machine_kind *kind;

@@ -2,21 +2,45 @@
 
 #include <math.h>
 
-/* Where the derivative of ls_goodput_of() is 0; Young's sqrt(2 * checkpoint * between) when failures are rare. */
-static double best_interval(const ls_cluster *c, double between)
+/* Between copies of `cost` seconds, with failures after which a copy is needed every `between`: where the derivative of the
+ * useful part is 0. Young's sqrt(2 * cost * between) when failures are rare. */
+static double best_interval(double cost, double between, double restart_s)
 {
-	return sqrt(2 * c->checkpoint_s * (between + c->restart_s) + c->checkpoint_s * c->checkpoint_s);
+	return fmax(sqrt(2 * cost * (between + restart_s) + cost * cost), 1e-3);
 }
 
-ls_goodput ls_goodput_of(const ls_cluster *c, int64_t nodes)
+/* Wall time per interval: its work, its checkpoint, and for each failure half of both and a restart. */
+static ls_goodput with_checkpoints(const ls_cluster *c, double between)
+{
+	double interval = c->interval_s > 0 ? c->interval_s : best_interval(c->checkpoint_s, between, c->restart_s);
+	double whole = interval + c->checkpoint_s;
+	double lost = whole / between * (whole / 2 + c->restart_s);
+
+	return (ls_goodput){ .part = interval / (whole + lost), .interval_s = interval };
+}
+
+static ls_goodput with_snapshots(const ls_cluster *c, int64_t nodes, double between, double step_s)
+{
+	double ideal = best_interval(c->snapshot_s, between, c->restart_s);
+	double steps = fmin(fmax(1, round(ideal / step_s)), 1e15), every = steps * step_s;
+	double fallback = fmin(1, (nodes == 2 ? 1 : 2) * (c->restart_s + every) / (c->mtbf_hours * 3600));
+	double interval =
+		c->interval_s > 0 ? c->interval_s : best_interval(c->checkpoint_s, between / fallback, c->restart_s);
+	double copies = c->snapshot_s / every + c->checkpoint_s / interval;
+	double lost = (every + c->snapshot_s) / 2 + c->restart_s + fallback * (interval + c->checkpoint_s) / 2;
+
+	return (ls_goodput){ .part = 1 / ((1 + copies) * (1 + lost / between)),
+			     .interval_s = interval,
+			     .snapshot_every = (int64_t)steps,
+			     .fallback = fallback };
+}
+
+ls_goodput ls_goodput_of(const ls_cluster *c, int64_t nodes, double step_s)
 {
 	if (c->mtbf_hours <= 0)
 		return (ls_goodput){ .part = 1 };
 	double between = c->mtbf_hours * 3600 / (double)nodes;
-	double interval = c->interval_s > 0 ? c->interval_s : best_interval(c, between);
-	interval = fmax(interval, 1e-3);
-	/* wall time per interval: its work, its checkpoint, and for each failure half of both and a restart */
-	double whole = interval + c->checkpoint_s;
-	double lost = whole / between * (whole / 2 + c->restart_s);
-	return (ls_goodput){ .part = interval / (whole + lost), .interval_s = interval };
+	if (c->snapshot_s < 0 || nodes < 2 || !(step_s > 0))
+		return with_checkpoints(c, between);
+	return with_snapshots(c, nodes, between, step_s);
 }

@@ -102,8 +102,10 @@ static ls_status predict(const ls_forecast_request *r, ls_forecast_row *row)
 	if (status == LS_OK)
 		status = ls_forecast_simulate(r, &c, row);
 	if (status == LS_OK) {
-		ls_goodput kept = ls_goodput_of(&c, row->nodes);
+		ls_goodput kept = ls_goodput_of(&c, row->nodes, row->step_ms / 1000);
 		row->goodput = kept.part;
+		row->snapshot_every = kept.snapshot_every;
+		row->fallback = kept.fallback;
 		row->interval_s = kept.interval_s;
 	}
 	ls_cluster_release(&c);
@@ -169,6 +171,7 @@ static void warn_of_idle_options(const ls_forecast_request *r)
 		double value;
 	} of_failures[] = { { "--checkpoint-every", o->interval_s },
 			    { "--checkpoint-cost", o->checkpoint_s },
+			    { "--snapshot-cost", o->snapshot_s },
 			    { "--restart-cost", o->restart_s } };
 	for (size_t i = 0; i < LS_COUNT(of_failures) && r->cluster.mtbf_hours <= 0; i++)
 		if (of_failures[i].value >= 0)

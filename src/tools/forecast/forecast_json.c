@@ -42,6 +42,8 @@ static const ls_field row_fields[] = {
 	LS_FIELD_REAL_IF_OF(OF, link_busy, 0, 2),
 	LS_FIELD_REAL_IF_OF(OF, goodput, 0, 1),
 	LS_FIELD_REAL_IF_OF(OF, interval_s, 0, 1e12),
+	LS_FIELD_WHOLE_IF_OF(OF, snapshot_every, 0, 1e15),
+	LS_FIELD_REAL_IF_OF(OF, fallback, 0, 1),
 	LS_FIELD_MAYBE_OF(OF, bottleneck),
 };
 #undef OF

@@ -88,6 +88,7 @@ static void override(ls_forecast_request *r)
 	c->mtbf_hours = o->mtbf_hours >= 0 ? o->mtbf_hours : c->mtbf_hours;
 	c->interval_s = o->interval_s >= 0 ? o->interval_s : c->interval_s;
 	c->checkpoint_s = o->checkpoint_s >= 0 ? o->checkpoint_s : c->checkpoint_s;
+	c->snapshot_s = o->snapshot_s >= 0 ? o->snapshot_s : c->snapshot_s;
 	c->restart_s = o->restart_s >= 0 ? o->restart_s : c->restart_s;
 	c->shared_cores = o->shared_cores > 0 ? o->shared_cores : c->shared_cores;
 }

@@ -116,13 +116,34 @@ static void put_heat_data(const ls_heat *heat, FILE *to)
 	}
 }
 
+static void put_gantt_row(const ls_gantt *g, size_t row, double begin, double end, const char *what, FILE *to)
+{
+	write_element(to, "<tr><td class=\"w\">", g->names[row], "</td>");
+	write_number(to, begin);
+	write_number(to, end);
+	write_element(to, "<td class=\"w\">", what, "</td></tr>\n");
+}
+
+static void put_gantt_data(const ls_gantt *g, FILE *to)
+{
+	fputs("<th class=\"w\" scope=\"col\">host</th><th scope=\"col\">from (s)</th><th scope=\"col\">to (s)</th>"
+	      "<th class=\"w\" scope=\"col\">what</th></tr></thead><tbody>\n",
+	      to);
+	for (size_t i = 0; i < g->span_count; i++)
+		put_gantt_row(g, g->spans[i].row, g->spans[i].begin, g->spans[i].end, g->spans[i].tip, to);
+	for (size_t i = 0; i < g->flag_count; i++)
+		put_gantt_row(g, g->flags[i].row, g->flags[i].at, g->flags[i].at, g->flags[i].tip, to);
+}
+
 static void write_plot(const ls_plot *plot, FILE *to)
 {
 	if (ls_plot_marks(plot) == 0)
 		return;
 	fprintf(to, "<figure class=\"plot\" data-marks=\"%zu\">", ls_plot_marks(plot));
 	write_element(to, "<figcaption>", plot->title, "</figcaption>\n<div class=\"wide\">");
-	if (plot->heat)
+	if (plot->gantt)
+		ls_gantt_svg(plot, to);
+	else if (plot->heat)
 		ls_heat_svg(plot, to);
 	else if (plot->bars)
 		ls_bars_svg(plot, to);
@@ -132,7 +153,9 @@ static void write_plot(const ls_plot *plot, FILE *to)
 		"</div><details class=\"data\"><summary>The values as a table</summary>"
 		"<div class=\"wide\"><table%s><thead><tr>",
 		plot->heat && plot->heat->count >= DENSE_COLUMNS ? " class=\"dense\"" : "");
-	if (plot->heat)
+	if (plot->gantt)
+		put_gantt_data(plot->gantt, to);
+	else if (plot->heat)
 		put_heat_data(plot->heat, to);
 	else if (plot->bars)
 		put_bar_data(plot, to);

@@ -74,7 +74,9 @@ void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PART
 
 size_t ls_plot_marks(const ls_plot *plot)
 {
-	size_t count = plot->heat ? plot->heat->count * plot->heat->count : plot->bar_count;
+	size_t count = plot->heat    ? plot->heat->count * plot->heat->count
+		       : plot->gantt ? plot->gantt->span_count + plot->gantt->flag_count
+				     : plot->bar_count;
 	for (const ls_curve *curve = plot->curves; curve; curve = curve->next)
 		count += curve->kind == LS_CURVE_IDEAL ? 0 : curve->count;
 	return count;

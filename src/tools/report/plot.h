@@ -1,5 +1,5 @@
 /*
- * plot.h - the contents of a plot. plot.c draws curves, bars.c stacked bars, heat.c a matrix; all as SVG without scripts and external
+ * plot.h - the contents of a plot. plot.c draws curves, bars.c stacked bars, heat.c a matrix, gantt.c bars over time; all as SVG without scripts and external
  * files.
  *
  * Curves differ by colour (Okabe and Ito's, which colour-blind readers can tell apart), marker and dashes at once, and
@@ -52,6 +52,29 @@ typedef struct ls_heat {
 	const int64_t *cells;     /* (count, count); borrowed until the page is written */
 } ls_heat;
 
+typedef enum ls_gantt_kind { LS_GANTT_LOSS, LS_GANTT_COME } ls_gantt_kind;
+
+typedef struct ls_gantt_span {
+	size_t row;
+	double begin, end;
+	const char *tip;
+} ls_gantt_span;
+
+typedef struct ls_gantt_flag {
+	size_t row;
+	double at;
+	ls_gantt_kind kind;
+	const char *tip;
+} ls_gantt_flag;
+
+/* Names, bars over time, and marks. */
+typedef struct ls_gantt {
+	size_t rows, span_count, flag_count;
+	const char **names; /* (rows) */
+	ls_gantt_span *spans;
+	ls_gantt_flag *flags;
+} ls_gantt;
+
 typedef struct ls_plot {
 	struct ls_page *page;
 	const char *title, *x_name, *y_name;
@@ -64,6 +87,7 @@ typedef struct ls_plot {
 	ls_bar *bars; /* instead of curves */
 	size_t bar_count;
 	const ls_heat *heat;             /* instead of both */
+	const ls_gantt *gantt;           /* instead of all three */
 	const char *parts[LS_BAR_PARTS]; /* of a bar; NULL past the last */
 	const char *unit;                /* of a bar's parts: "ms" */
 } ls_plot;
@@ -79,5 +103,6 @@ size_t ls_plot_marks(const ls_plot *plot);
 void ls_plot_svg(const ls_plot *plot, FILE *to);
 void ls_bars_svg(const ls_plot *plot, FILE *to);
 void ls_heat_svg(const ls_plot *plot, FILE *to);
+void ls_gantt_svg(const ls_plot *plot, FILE *to);
 
 #endif

@@ -120,6 +120,7 @@ static ls_status add_runs(ls_page *page, const ls_sources *sources)
 	study.logs = sources->logs;
 	ls_page_heading(page, 2, "Runs");
 	ls_figures_curves(&study);
+	ls_section_nodes(page, &study);
 	ls_section_classes(page, &study);
 	ls_form_epochs(&study);
 	ls_page_legend(page);

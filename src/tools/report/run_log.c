@@ -37,6 +37,7 @@ static ls_status take_line(void *context, const ls_metrics_line *line, const jso
 {
 	ls_run_log *log = context;
 
+	LS_TRY(ls_memberships_take(&log->nodes, line, object));
 	if (line->step > log->stopped_step) /* it went on after a resume */
 		log->stopped_step = 0;
 	if (!strcmp(line->kind, "step"))
@@ -105,6 +106,7 @@ void ls_run_log_release(ls_run_log *log)
 	free(log->steps.rows);
 	free(log->epochs.rows);
 	free(log->tests.rows);
+	ls_memberships_release(&log->nodes);
 	ls_class_metrics_release(&log->classes);
 	*log = (ls_run_log){ 0 };
 }

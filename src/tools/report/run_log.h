@@ -1,11 +1,12 @@
 /*
  * run_log.h - how the training of a run went, from RUN/metrics.jsonl: learning rate by step, loss and accuracy of epochs and
- * of tests, which test was the best, where the run was stopped early; and RUN/eval.json.
+ * of tests, which test was the best, where the run was stopped early, which nodes took part when; and RUN/eval.json.
  */
 #ifndef LS_TOOLS_REPORT_RUN_LOG_H
 #define LS_TOOLS_REPORT_RUN_LOG_H
 
 #include "tools/report/class_metrics.h"
+#include "tools/results/memberships.h"
 #include "tools/results/metrics_log.h"
 
 typedef struct ls_run_row {
@@ -22,6 +23,7 @@ typedef struct ls_run_rows {
 typedef struct ls_run_log {
 	ls_run_rows steps, epochs, tests;
 	int64_t stopped_step;     /* the run was stopped early after it; 0: it was not */
+	ls_memberships nodes;     /* of an elastic run; else empty */
 	int by_steps;             /* epochs have several tests, or none */
 	ls_class_metrics classes; /* samples is 0: there is no eval.json */
 } ls_run_log;

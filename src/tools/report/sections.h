@@ -20,4 +20,7 @@ void ls_section_published(ls_page *page, const ls_sources *sources);
 /* Scores per class and confusion matrices of runs that have an eval.json. */
 void ls_section_classes(ls_page *page, const ls_study *study);
 
+/* Which hosts took part in elastic runs, and when: a picture and a table of starts. */
+void ls_section_nodes(ls_page *page, const ls_study *study);
+
 #endif

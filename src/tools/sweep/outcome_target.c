@@ -26,14 +26,16 @@ static ls_status add_test(reading *r, const ls_metrics_line *line, const json_t 
 {
 	ls_point *p = r->point;
 	ls_point_test *grown = realloc(p->tests, (p->test_count + 1) * sizeof(*grown));
+	double elapsed = number(object, "elapsed_s"); /* the clock of day may have jumped; older runs have no other */
 
 	if (!grown)
 		return ls_fail(LS_EMEMORY, "no memory for the evaluations of a run");
 	p->tests = grown;
-	p->tests[p->test_count++] = (ls_point_test){ .launch = (int64_t)p->launch_count,
-						     .epochs = (double)line->epoch + 1,
-						     .elapsed_s = fmax(0, number(object, "time") - r->started),
-						     .accuracy = isfinite(line->accuracy) ? line->accuracy : 0 };
+	p->tests[p->test_count++] =
+		(ls_point_test){ .launch = (int64_t)p->launch_count,
+				 .epochs = (double)line->epoch + 1,
+				 .elapsed_s = elapsed > 0 ? elapsed : fmax(0, number(object, "time") - r->started),
+				 .accuracy = isfinite(line->accuracy) ? line->accuracy : 0 };
 	return LS_OK;
 }
 

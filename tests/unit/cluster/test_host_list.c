@@ -73,6 +73,9 @@ static void a_file(void **state)
 	assert_int_equal(count, 2);
 	assert_int_equal(hosts[0].devices, 2);
 	ls_hosts_free(hosts);
+	assert_true(pwrite(fd, "c 1\n\0d 1\n", 9, 8) == 9); /* d would be left out without a word */
+	assert_int_equal(ls_hosts_parse(&hosts, &count, name), LS_EFORMAT);
+	assert_non_null(strstr(ls_last_error(), "bytes that are no text"));
 	close(fd);
 	unlink(path);
 	assert_int_not_equal(ls_hosts_parse(&hosts, &count, name), LS_OK);

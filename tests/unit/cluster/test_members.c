@@ -1,7 +1,9 @@
 /*
  * Who may take part in the next start of an elastic run.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/members.h"
 #include "unit/test_main.h"
@@ -103,4 +105,38 @@ static void twice(void **state)
 	ls_members_release(&m);
 }
 
-TEST_MAIN(hosts_come_and_go, three_failures_in_a_row, failures_far_apart, twice)
+static void note(void *context, const char *name, ls_member_change change)
+{
+	static const char signs[] = { [LS_MEMBER_NEW] = '+', [LS_MEMBER_BACK] = '*', [LS_MEMBER_REMOVED] = '-' };
+	char *text = context;
+	size_t used = strlen(text);
+	snprintf(text + used, 64 - used, "%c%s", signs[change], name);
+}
+
+static void starts_as(ls_members *m, const char *expected)
+{
+	char text[64] = "";
+	ls_host *hosts = calloc(m->count + 1, sizeof(*hosts));
+	size_t count = ls_members_usable(m, 0, hosts);
+	ls_members_start(m, hosts, count, note, text);
+	assert_string_equal(text, expected);
+	free(hosts);
+}
+
+static void changes_between_starts(void **state)
+{
+	ls_members m = { 0 };
+	(void)state;
+	name_all(&m, "a:1,b:1");
+	ls_members_start(&m, (ls_host[]){ { .name = "a" }, { .name = "b" } }, 2, NULL, NULL);
+	starts_as(&m, "");
+	ls_members_set_silent(&m, "b", 1);
+	starts_as(&m, ""); /* that it is silent was said before */
+	ls_members_set_silent(&m, "b", 0);
+	name_all(&m, "b:1,c:1");
+	starts_as(&m, "-a*b+c");
+	starts_as(&m, "");
+	ls_members_release(&m);
+}
+
+TEST_MAIN(hosts_come_and_go, three_failures_in_a_row, failures_far_apart, twice, changes_between_starts)

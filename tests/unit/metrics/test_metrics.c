@@ -206,5 +206,49 @@ static void test_full_disk_is_reported(void **state)
 	assert_int_equal(step_at(run, (int)step), -1);
 }
 
-TEST_MAIN_GROUP(scratch_make, scratch_remove, test_lines, test_resume_drops_later_lines, test_resume_without_a_file,
-		test_no_run_is_no_op, test_unwritable, test_full_disk_is_reported)
+/* What happened to nodes stays, whichever steps are done again, also from the very beginning. */
+static void test_lines_about_nodes(void **state)
+{
+	static const ls_metric_text texts[] = { { "host", "b" }, { "why", "\"caf\xc3\xa9\" \xff\n" } };
+	static const ls_metric value = { "nodes", 3 };
+	char run[1024];
+	ls_metrics *metrics = NULL;
+	uint64_t reached = 7;
+	(void)state;
+	snprintf(run, sizeof(run), "%s", scratch_path("nodes"));
+	assert_int_equal(ls_metrics_append(run, "host", 1.5, texts, 2), LS_OK); /* no run yet: nothing is made */
+	assert_int_equal(access(run, F_OK), -1);
+	assert_int_equal(ls_metrics_open(&metrics, run, 0), LS_OK);
+	assert_int_equal(ls_metrics_record_texts(metrics, LS_METRICS_START, 0, texts, 1, &value, 1), LS_OK);
+	record(metrics, 4, 1.0);
+	assert_int_equal(ls_metrics_record_texts(metrics, LS_METRICS_START, 4, texts, 1, &value, 1), LS_OK);
+	record(metrics, 9, 1.0);
+	ls_metrics_close(metrics);
+	append(run, "{\"kind\": \"step\", \"st"); /* a node was killed while it wrote */
+	assert_int_equal(ls_metrics_append(run, LS_METRICS_HOST, 1.5, texts, 2), LS_OK);
+	assert_int_equal(ls_metrics_append(run, LS_METRICS_STOP, 2.5, texts, 1), LS_OK);
+	json_t *line = line_at(run, 4);
+	assert_true(json_real_value(json_object_get(line, "time")) == 1.5);
+	assert_string_equal(json_string_value(json_object_get(line, "why")), "\"caf??\" ?\n");
+	json_decref(line);
+
+	assert_int_equal(ls_metrics_continue(&metrics, run, 3, &reached), LS_OK);
+	ls_metrics_close(metrics);
+	assert_int_equal(reached, 9);
+	line = line_at(run, 1); /* step 4 has gone, the start at step 4 has not */
+	assert_int_equal(json_integer_value(json_object_get(line, "nodes")), 3);
+	json_decref(line);
+	assert_null(line_at(run, 4));
+	assert_int_equal(ls_metrics_continue(&metrics, run, 0, &reached), LS_OK);
+	ls_metrics_close(metrics);
+	assert_int_equal(reached, 0);
+	line = line_at(run, 3);
+	assert_string_equal(json_string_value(json_object_get(line, "kind")), LS_METRICS_STOP);
+	json_decref(line);
+	assert_int_equal(ls_metrics_open(&metrics, run, 0), LS_OK); /* another run */
+	ls_metrics_close(metrics);
+	assert_null(line_at(run, 0));
+}
+
+TEST_MAIN_GROUP(scratch_make, scratch_remove, test_lines, test_resume_drops_later_lines, test_lines_about_nodes,
+		test_resume_without_a_file, test_no_run_is_no_op, test_unwritable, test_full_disk_is_reported)

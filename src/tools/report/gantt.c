@@ -1,0 +1,129 @@
+/*
+ * gantt.c - who was there when, in SVG: a row per name, bars over time, and marks on the rows.
+ */
+#include <math.h>
+
+#include "tools/report/page.h"
+#include "tools/report/scale.h"
+#include "tools/report/svg.h"
+#include "tools/report/text.h"
+
+enum { NAME_MOST = 30, ROW = 26, BAR = 16, KEY = 26, BOTTOM = 44 };
+
+typedef struct frame {
+	const ls_plot *plot;
+	FILE *to;
+	ls_scale x;
+	double left;
+	int top, height;
+} frame;
+
+static frame frame_of(const ls_plot *plot, FILE *to)
+{
+	const ls_gantt *g = plot->gantt;
+	frame f = { .plot = plot, .to = to, .top = KEY + 8 };
+	double widest = 0, last = 0;
+
+	for (size_t i = 0; i < g->rows; i++)
+		widest = fmax(widest, ls_svg_text_width(g->names[i], NAME_MOST));
+	for (size_t i = 0; i < g->span_count; i++)
+		last = fmax(last, g->spans[i].end);
+	for (size_t i = 0; i < g->flag_count; i++)
+		last = fmax(last, g->flags[i].at);
+	f.left = widest + 18;
+	f.height = f.top + BOTTOM + (int)g->rows * ROW;
+	f.x = ls_scale_fit(0, last > 0 ? last : 1, 1, 0);
+	f.x.from = f.left;
+	f.x.to = LS_SVG_WIDTH - 22;
+	return f;
+}
+
+static double row_y(const frame *f, size_t row)
+{
+	return f->top + (double)row * ROW;
+}
+
+/* A cross: it was lost; a triangle: it came. */
+static void draw_shape(FILE *to, ls_gantt_kind kind, double x, double y)
+{
+	if (kind == LS_GANTT_LOSS)
+		for (int halo = 1; halo >= 0; halo--) /* a cross is to be seen on a bar, too */
+			fprintf(to, "<path class=\"cross%s\" d=\"M%.1f %.1fl9 9m0-9l-9 9\"/>", halo ? " halo" : "",
+				x - 4.5, y - 4.5);
+	else
+		fprintf(to, "<path class=\"come\" d=\"M%.1f %.1fl5 9h-10z\"/>", x, y - 5);
+}
+
+static void draw_key(const frame *f)
+{
+	static const struct {
+		const char *name;
+		ls_gantt_kind kind;
+	} keys[] = { { "left, or was lost", LS_GANTT_LOSS }, { "came", LS_GANTT_COME } };
+	double x = f->left;
+
+	fprintf(f->to, "<rect class=\"part p0\" x=\"%.1f\" y=\"7\" width=\"22\" height=\"13\"/>\n", x);
+	ls_svg_text(f->to, "label", x + 28, 18, LS_SVG_START, "trained", 0);
+	x += 44 + ls_svg_text_width("trained", 0);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		draw_shape(f->to, keys[i].kind, x + 6, 13.5);
+		ls_svg_text(f->to, "label", x + 18, 18, LS_SVG_START, keys[i].name, 0);
+		x += 30 + ls_svg_text_width(keys[i].name, 0);
+	}
+}
+
+static void draw_axis(const frame *f)
+{
+	double ticks[LS_TICKS_MAX], floor_y = f->height - BOTTOM;
+	char text[LS_NUMBER_TEXT];
+	size_t count = ls_scale_ticks(&f->x, 7, ticks);
+
+	for (size_t i = 0; i < count; i++) {
+		double x = ls_scale_at(&f->x, ticks[i]);
+		ls_svg_line(f->to, "grid", x, f->top - 4, x, floor_y);
+		ls_svg_text(f->to, "tick", x, floor_y + 16, LS_SVG_MIDDLE, ls_short_text(text, ticks[i]), 0);
+	}
+	ls_svg_line(f->to, "axis", f->left, floor_y, f->x.to, floor_y);
+	ls_svg_text(f->to, "name", (f->left + f->x.to) / 2, f->height - 8, LS_SVG_MIDDLE, f->plot->x_name, 0);
+}
+
+/* A start of a moment in a run of days is still to be seen. */
+static void draw_span(const frame *f, const ls_gantt_span *s)
+{
+	double from = ls_scale_at(&f->x, s->begin), width = fmax(ls_scale_at(&f->x, s->end) - from, 1.5);
+
+	fprintf(f->to, "<g class=\"pt\"><rect class=\"part p0\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
+		from, row_y(f, s->row), width, BAR);
+	ls_svg_title(f->to, s->tip);
+	fputs("</g>\n", f->to);
+}
+
+static void draw_flag(const frame *f, const ls_gantt_flag *flag)
+{
+	double x = ls_scale_at(&f->x, flag->at), y = row_y(f, flag->row) + BAR / 2.0;
+
+	fprintf(f->to, "<g class=\"pt\"><circle class=\"hit\" cx=\"%.1f\" cy=\"%.1f\" r=\"8\"/>", x, y);
+	draw_shape(f->to, flag->kind, x, y);
+	ls_svg_title(f->to, flag->tip);
+	fputs("</g>\n", f->to);
+}
+
+void ls_gantt_svg(const ls_plot *plot, FILE *to)
+{
+	const ls_gantt *g = plot->gantt;
+	const char *about = ls_page_text(
+		plot->page, "%s: a row per host, bars while it trained, by %s. The values are in the table below.",
+		plot->title, plot->x_name);
+	frame f = frame_of(plot, to);
+
+	ls_svg_open(to, f.height, about ? about : plot->title);
+	draw_key(&f);
+	draw_axis(&f);
+	for (size_t i = 0; i < g->rows; i++)
+		ls_svg_text(to, "label", f.left - 8, row_y(&f, i) + BAR - 3, LS_SVG_END, g->names[i], NAME_MOST);
+	for (size_t i = 0; i < g->span_count; i++)
+		draw_span(&f, &g->spans[i]);
+	for (size_t i = 0; i < g->flag_count; i++)
+		draw_flag(&f, &g->flags[i]);
+	ls_svg_close(to);
+}

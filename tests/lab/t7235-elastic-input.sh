@@ -1,0 +1,103 @@
+#!/bin/bash
+# What --elastic is given may be wrong, and change while the run goes on: lists that name nobody, hosts that cannot be reached,
+# commands that hang, memory that is full or taken. The run goes on, or says what to mend.
+# shellcheck disable=SC2317 # functions are called by ok and wait_for
+# shellcheck source=tests/lab/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+job=(--model mlp --data glyphs --samples 330 --batch 64 --micro-batch 8 --schedule constant --eval-every 0 --ckpt-every 25 --timeout 4)
+lab_up 3 --rate 1gbit
+run "$LOCKSTEP" train "${job[@]}" --devices 1 --steps 300
+whole=$(fingerprint "$out")
+
+elastic() { "$lab" run "$LOCKSTEP" train --elastic "${job[@]}" "$@"; }
+begin() { # RUN OPTION...: in the background, until it has a checkpoint
+	name=$1
+	shift
+	: >bg.out
+	elastic --steps 300 --run "$name" "$@" >bg.out 2>bg.err &
+	job_id=$!
+	ok "$name: a checkpoint is written" wait_for 40 test -d "$name/ckpt/step-000000025"
+}
+warned() { grep -qF "$1" bg.err; }
+said() { grep -qE "^Elastic: $1" bg.out; }
+ends_right() {
+	wait_bounded $job_id
+	is "$name: ends with the same bits" "$? $(fingerprint "$(cat bg.out)" | tail -n 1)" "0 $whole"
+}
+fails() { # NAME STATUS PATTERN OPTION...
+	local name=$1 code=$2 pattern=$3
+	shift 3
+	fails_with "$name" "$code" "$pattern" timeout 60 "$lab" run "$LOCKSTEP" train --elastic "${job[@]}" --steps 5 --run r "$@"
+}
+
+# ---- lists -----------------------------------------------------------------------------------------------------------
+printf 'a:1\n\0b:1\n' >binary
+fails "a file with bytes that are no text" 1 'binary has bytes that are no text' --hosts @binary
+fails "a file that is not there" 1 'cannot open missing' --hosts @missing
+fails "a command that prints rubbish" 1 'prints bytes that are no text' --discover 'head -c 100 /dev/zero'
+fails "a command that names a host twice" 2 "'a' is named twice" --discover 'echo a:1; echo a:1'
+fails "a command that hangs" 1 "'sleep 1000' has not ended within 10 s" --discover 'sleep 1000'
+ok "none of them leaves a run" test ! -e r
+
+# ---- lists that change for the worse ---------------------------------------------------------------------------------
+printf 'a:1\nb:1\n' >hosts
+begin worse --hosts @hosts
+: >hosts
+ok "a file that names nobody any more: the hosts stay" wait_for 20 warned 'hosts names no host'
+printf 'a:1\na:1\n' >hosts
+ok "a host twice: they stay, too" wait_for 20 warned "'a' is named twice"
+ends_right
+is "worse: there was one start" "$(grep -c '"kind": "start"' worse/metrics.jsonl)" 1
+
+cat >discover.sh <<'END'
+#!/bin/sh
+echo a:1; echo b:1
+if test -e hang; then sleep 1000; fi
+END
+chmod +x discover.sh
+begin hangs --discover ./discover.sh
+touch hang
+kill -9 "$(node_on b)"
+ok "a command that hangs when a node is lost: the run goes on with the hosts that it named" wait_for 60 said 'going on with 2 nodes: a:1,b:1$'
+rm hang
+ends_right
+
+# ---- hosts that cannot be reached ------------------------------------------------------------------------------------
+"$lab" cut c
+run timeout 90 "$lab" run "$LOCKSTEP" train --elastic "${job[@]}" --steps 30 --hosts a:1,c:1,b:1 --min-nodes 2 --run reached
+is "the run starts with the others" "$status $(grep -cE '^Elastic: going on with 2 nodes: a:1,b:1$' <<<"$out")" "0 1"
+"$lab" mend c
+printf 'a:1\nb:1\n' >hosts
+elastic --steps 300 --run few --hosts @hosts --min-nodes 3 >bg.out 2>bg.err &
+job_id=$! name=few
+ok "fewer hosts than --min-nodes: the run waits" wait_for 20 said '2 hosts of the 3 that are needed: waiting$'
+echo c:1 >>hosts
+ends_right
+
+# ---- memory for snapshots --------------------------------------------------------------------------------------------
+snapshots=("$LOCKSTEP" train "${job[@]}" --devices 1 --snapshot-every 5)
+full() { unshare -m bash -c 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"' bash "${snapshots[@]}" --run full --steps 300; }
+run full
+is "memory that is full: the run ends right" "$status $(fingerprint "$out")" "0 $whole"
+like "and says so once" "$(grep -c 'no snapshots in memory on .*No space left on device' <<<"$err")" '^1$'
+
+"${snapshots[@]}" --run taken --steps 300000 >/dev/null 2>&1 &
+pid=$!
+ok "a checkpoint is written" wait_for 30 test -d taken/ckpt/step-000000025
+kill -9 $pid
+wait $pid 2>/dev/null
+number=$(cut -d ' ' -f 1 taken/.snapshots)
+chown nobody /dev/shm/lockstep-0-"$number"-*
+theirs=/dev/shm/lockstep-0-$number-2-0-$(hostname)
+echo theirs >"$theirs"
+chown nobody "$theirs"
+step=$(find taken/ckpt -maxdepth 1 -name 'step-*' | sort | tail -n 1 | sed 's/.*step-0*//')
+run "${snapshots[@]}" --run taken --resume --steps $((step + 20))
+is "another user's files: the run goes on from disk" "$status $(grep -c "resuming taken/ckpt/step-0*$step at step $step" <<<"$err")" "0 1"
+like "does not read them" "$err" 'is not a private file of this user: not used as a snapshot'
+like "and makes none in their place" "$err" 'no snapshots in memory on .* belongs to another user'
+is "nor removes them" "$(cat "$theirs")" "theirs"
+rm -f /dev/shm/lockstep-0-"$number"-*
+
+test_end
