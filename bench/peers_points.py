@@ -25,7 +25,7 @@ class Job:
 
     def __init__(self, model, batch, tokens=0, optimizer="adam", channels=1, size=28):
         self.model, self.batch, self.tokens, self.optimizer = model, batch, tokens, optimizer
-        self.image = [] if (channels, size) == (1, 28) else ["--channels", str(channels), "--size", str(size)]
+        self.image = [] if (channels, size) == (1, 28) else [("--channels", channels), ("--image-size", size)]
         detail = f" of {tokens} tokens" if tokens else f" {size}x{size}x{channels}" if self.image else ""
         self.name = model + (" on SST-5" if tokens == SENTENCES else detail)
 
@@ -36,13 +36,16 @@ class Job:
         words = ["--optimizer", self.optimizer]
         if self.tokens == SENTENCES:
             return words + ["--data", "sst5", "--data-dir", options.sst]
-        return words + (["--seq-len", str(self.tokens)] if self.tokens else self.image)
+        return words + (["--seq-len", str(self.tokens)] if self.tokens else self.image_options())
 
     def torch_options(self, options):
         words = ["--optimizer", self.optimizer]
         if self.tokens == SENTENCES:
             return words + ["--sentences", os.path.join(options.sst, "train.txt")]
-        return words + (["--tokens", str(self.tokens)] if self.tokens else self.image)
+        return words + (["--tokens", str(self.tokens)] if self.tokens else self.image_options())
+
+    def image_options(self):
+        return [word for name, value in self.image for word in (name, str(value))]
 
 
 class Required:

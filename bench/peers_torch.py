@@ -123,7 +123,7 @@ class Images:
 
         self.torch = torch
         layout = torch.channels_last if options.channels_last else torch.contiguous_format
-        shape = (options.channels, options.size, options.size)
+        shape = (options.channels, options.image_size, options.image_size)
         self.model = torch_models.build(options.model, *shape[:2]).to(memory_format=layout).train()
         self.x = torch.randn(options.batch, *shape).to(memory_format=layout)
         self.y = torch.randint(10, (options.batch,))
@@ -213,7 +213,7 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--channels", type=int, default=1, help="of an image")
-    parser.add_argument("--size", type=int, default=28, help="height and width of an image")
+    parser.add_argument("--image-size", type=int, default=28, help="height and width of an image")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compiled", action="store_true", help="compile the model with torch.compile()")
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")

@@ -18,7 +18,7 @@
  *  3. The list of hosts is read, and hosts that do not take part are asked whether they answer, by a thread beside: what
  *     hangs there stops nobody.
  *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is resumed like
- *     that. Between two starts it adds what happened to hosts to the run's metrics (timeline.h).
+ *     that. Between two starts it adds what happened to hosts to the run's metrics (host_log.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@
 #include "cluster/reach.h"
 #include "cluster/session.h"
 #include "cluster/slurm.h"
-#include "cluster/timeline.h"
+#include "cluster/host_log.h"
 
 /* Seconds: between two looks at the list and at silent hosts, for a host's answer, for a command that prints hosts; and
  * after which a start on a host counts as good. */
@@ -69,7 +69,7 @@ typedef struct supervisor {
 	char complaint[1024];         /* the last about the list, so that each is printed once */
 	int restarts, unstarted;
 	int has_begun; /* nodes were up: what is in the run directory is this run's */
-	ls_timeline timeline;
+	ls_host_log log;
 } supervisor;
 
 /* ---- looking at the list ------------------------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ static void note_change(void *context, const char *name, ls_member_change change
 	supervisor *s = context;
 
 	ls_log_line("Elastic: %s %s", name, words[change].text);
-	ls_timeline_host(&s->timeline, ls_clock_wall(), name, words[change].event, "");
+	ls_host_log_host(&s->log, ls_clock_wall(), name, words[change].event, "");
 }
 
 static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *exit_code)
@@ -267,7 +267,7 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 	if (!text)
 		return ls_fail(LS_EMEMORY, "no memory for the names of %zu hosts", s->now_count);
 	ls_members_start(&s->members, s->now, s->now_count, starts ? note_change : NULL, s);
-	ls_timeline_write(&s->timeline, s->options->run);
+	ls_host_log_write(&s->log, s->options->run);
 	ls_log_line("Elastic: %s %zu node%s: %s", starts ? "going on with" : "starting", s->now_count,
 		    ls_plural(s->now_count, "s"), text);
 	launch.hosts = text;
@@ -308,7 +308,7 @@ static size_t ask_all(supervisor *s)
 		if (answers[i])
 			continue;
 		ls_log_line("Elastic: %s does not answer: left out until it does", s->now[i].name);
-		ls_timeline_host(&s->timeline, ls_clock_wall(), s->now[i].name, "silent", "does not answer");
+		ls_host_log_host(&s->log, ls_clock_wall(), s->now[i].name, "silent", "does not answer");
 	}
 	free(answers);
 	return silent;
@@ -331,7 +331,7 @@ static void leave_out(supervisor *s, const char *name, double seconds)
 
 	snprintf(why, sizeof(why), "failed %d times in a row: left out for %.0f s", LS_MEMBER_FAILURES, seconds);
 	ls_log_line("Elastic: %s %s", name, why);
-	ls_timeline_host(&s->timeline, ls_clock_wall(), name, "out", why);
+	ls_host_log_host(&s->log, ls_clock_wall(), name, "out", why);
 }
 
 static ls_status after_loss(supervisor *s, const ls_launch_watch *watch)
@@ -341,7 +341,7 @@ static ls_status after_loss(supervisor *s, const ls_launch_watch *watch)
 	s->unstarted = 0;
 	ls_log_line("Elastic: %s", watch->why);
 	if (name)
-		ls_timeline_host(&s->timeline, wall_of(watch->ended), name, "lost", watch->why);
+		ls_host_log_host(&s->log, wall_of(watch->ended), name, "lost", watch->why);
 	LS_TRY(count_restart(s, watch->why));
 	ask_all(s);
 	look_now(s);
@@ -375,7 +375,7 @@ static ls_status after(supervisor *s, const ls_launch_watch *watch, int *ends)
 						[LS_OUTCOME_LOST] = "lost",
 						[LS_OUTCOME_UNSTARTED] = "unstarted" };
 
-	ls_timeline_stop(&s->timeline, wall_of(watch->ended), outcomes[watch->outcome], watch->why);
+	ls_host_log_stop(&s->log, wall_of(watch->ended), outcomes[watch->outcome], watch->why);
 	*ends = 0;
 	switch (watch->outcome) {
 	case LS_OUTCOME_LOST:
@@ -457,8 +457,8 @@ ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 		free(s.look.answers);
 		ls_hosts_free(s.look.hosts);
 	}
-	ls_timeline_write(&s.timeline, own.run);
-	ls_timeline_release(&s.timeline);
+	ls_host_log_write(&s.log, own.run);
+	ls_host_log_release(&s.log);
 	ls_members_release(&s.members);
 	free(s.now);
 	return status;

@@ -353,8 +353,8 @@ out=$(markdown both)
 has "a run in the directory of a sweep: the sweep is shown" "$out" '^### batch size = 96$'
 has "and the run" "$out" "$(markdown data/run | grep -m1 '^#### ' | sed 's/[^A-Za-z0-9 #]/./g')"
 cp -r data/run badrun
-sed -i '4s/"seconds": 0.75/"seconds": "x"/' badrun/metrics.jsonl
-fails_with "a run's metrics: file, line, field" 1 "badrun/metrics.jsonl:4: seconds is .*, not a number" "$LOCKSTEP" report badrun
+sed -i '5s/"seconds": 0.75/"seconds": "x"/' badrun/metrics.jsonl
+fails_with "a run's metrics: file, line, field" 1 "badrun/metrics.jsonl:5: seconds is .*, not a number" "$LOCKSTEP" report badrun
 change data/run/run.json badrun/run.json 'del o["settings"]["batch"]'
 fails_with "a run's settings" 1 "badrun/run.json: settings.batch is missing" "$LOCKSTEP" report badrun
 change data/states/results.json many.json 'p = o["points"][0]; o["points"] = [dict(p, key=str(i)) for i in range(5001)]'

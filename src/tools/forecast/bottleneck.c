@@ -48,8 +48,7 @@ static int has_straggler(const ls_scenario *s, const double *compute)
 
 static const char *bottleneck(const ls_simulation *g, const ls_simulated *r, const double *compute)
 {
-	static const char *const names[LS_LIMITS] = { "links", "links", "links", "messages' thread",
-						      "links of shard owners" };
+	static const char *const names[LS_LIMITS] = { "links", "links", "links", "messages' thread", "owners' links" };
 	int worst = 0;
 	double slowest = 0;
 

@@ -62,7 +62,7 @@ static const argument arguments[] = {
 	{ "--lr-scale-workers", 0, 0 },
 	{ "--augment", 1, 0 },
 	{ "--label-smoothing", 1, 0 },
-	{ "--image-size", 1, 0 },
+	{ "--image-size", 1, 1 },
 };
 
 static const char *const own_field[] = { "--model",     "--data",    "--optimizer", "--nodes", "--devices",

@@ -1,4 +1,4 @@
-#include "cluster/timeline.h"
+#include "cluster/host_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,34 +11,34 @@
 #include "base/status.h"
 #include "metrics/metrics.h"
 
-struct ls_timeline_event {
+struct ls_host_log_event {
 	double wall;
 	const char *event;                       /* or outcome */
 	char host[sizeof(((ls_host *)0)->name)]; /* "": a start's end */
 	char why[512];
 };
 
-static void add(ls_timeline *t, double wall, const char *host, const char *event, const char *why)
+static void add(ls_host_log *t, double wall, const char *host, const char *event, const char *why)
 {
 	if (ls_array_grow(&t->list, &t->room, t->count + 1, sizeof(*t->list)) != LS_OK)
 		return;
-	ls_timeline_event *e = &t->list[t->count++];
-	*e = (ls_timeline_event){ .wall = wall, .event = event };
+	ls_host_log_event *e = &t->list[t->count++];
+	*e = (ls_host_log_event){ .wall = wall, .event = event };
 	snprintf(e->host, sizeof(e->host), "%s", host);
 	snprintf(e->why, sizeof(e->why), "%s", why);
 }
 
-void ls_timeline_host(ls_timeline *t, double wall, const char *host, const char *event, const char *why)
+void ls_host_log_host(ls_host_log *t, double wall, const char *host, const char *event, const char *why)
 {
 	add(t, wall, host, event, why);
 }
 
-void ls_timeline_stop(ls_timeline *t, double wall, const char *outcome, const char *why)
+void ls_host_log_stop(ls_host_log *t, double wall, const char *outcome, const char *why)
 {
 	add(t, wall, "", outcome, why);
 }
 
-static ls_status write_event(const ls_timeline_event *e, const char *run)
+static ls_status write_event(const ls_host_log_event *e, const char *run)
 {
 	const ls_metric_text host[] = { { "host", e->host }, { "event", e->event }, { "why", e->why } };
 	const ls_metric_text stop[] = { { "outcome", e->event }, { "why", e->why } };
@@ -48,7 +48,7 @@ static ls_status write_event(const ls_timeline_event *e, const char *run)
 	return ls_metrics_append(run, LS_METRICS_STOP, e->wall, stop, e->why[0] ? 2 : 1);
 }
 
-void ls_timeline_write(ls_timeline *t, const char *run)
+void ls_host_log_write(ls_host_log *t, const char *run)
 {
 	char path[4096];
 
@@ -63,8 +63,8 @@ void ls_timeline_write(ls_timeline *t, const char *run)
 	t->count = 0;
 }
 
-void ls_timeline_release(ls_timeline *t)
+void ls_host_log_release(ls_host_log *t)
 {
 	free(t->list);
-	*t = (ls_timeline){ 0 };
+	*t = (ls_host_log){ 0 };
 }
