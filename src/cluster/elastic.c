@@ -35,12 +35,12 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "cluster/host_list.h"
+#include "cluster/host_log.h"
 #include "cluster/launch_watch.h"
 #include "cluster/members.h"
 #include "cluster/reach.h"
 #include "cluster/session.h"
 #include "cluster/slurm.h"
-#include "cluster/host_log.h"
 
 /* Seconds: between two looks at the list and at silent hosts, for a host's answer, for a command that prints hosts; and
  * after which a start on a host counts as good. */
