@@ -3,6 +3,7 @@
  *
  * Options before "--" are about the job, options after it are those of lockstep train (job_training.c).
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "args.h"
@@ -57,19 +58,21 @@ static const ls_args args = {
 
 static const job_scheduler scheduler = { .command = "lockstep k8s", .name = "Kubernetes" };
 
-/* Names of objects: labels of DNS, because pods and services are named after them. The operator adds "-launcher-abcde". */
-static int check_name(const char *option, const char *name)
+/* Names of objects are labels of DNS; of a job shorter ones, because pods and services are named after it (the
+ * operator adds "-launcher-abcde"). A claim's may have dots. */
+static int check_name(const char *option, const char *name, size_t most, int may_have_dots)
 {
-	enum { MOST = 40 };
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
-	size_t length = name ? strlen(name) : 1;
-	if (!name ||
-	    (length <= MOST && name[strspn(name, letters)] == '\0' && name[0] != '-' && name[length - 1] != '-'))
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+	size_t length = name ? strlen(name) : 0;
+	if (!name)
+		return LS_ARGS_GO;
+	if (length && length <= most && name[strspn(name, letters)] == '\0' && (may_have_dots || !strchr(name, '.')) &&
+	    isalnum((unsigned char)name[0]) && isalnum((unsigned char)name[length - 1]))
 		return LS_ARGS_GO;
 	return ls_usage_error(args.command,
-			      "--%s: '%s' is not a name in Kubernetes: up to %d small letters, digits and hyphens, no "
-			      "hyphen at either end",
-			      option, name, MOST);
+			      "--%s: '%s' is not a name in Kubernetes: up to %zu small letters, digits%s and hyphens, "
+			      "with a letter or a digit at either end",
+			      option, name, most, may_have_dots ? ", dots" : "");
 }
 
 static int check_memory(const char *text)
@@ -86,11 +89,11 @@ static int check_memory(const char *text)
 
 static int check_job(const k8s_job *job)
 {
-	int code = check_name("job-name", job->name);
+	int code = check_name("job-name", job->name, 40, 0);
 	if (code == LS_ARGS_GO)
-		code = check_name("namespace", job->namespace);
+		code = check_name("namespace", job->namespace, 63, 0);
 	if (code == LS_ARGS_GO)
-		code = check_name("claim", job->claim);
+		code = check_name("claim", job->claim, 253, 1);
 	if (code == LS_ARGS_GO)
 		code = check_memory(job->memory);
 	if (code == LS_ARGS_GO && !ls_shell_is_plain(job->image))
@@ -111,10 +114,10 @@ typedef struct k8s_text {
 	char **argv;
 } k8s_text;
 
-static void write_text(FILE *to, const void *context)
+static int write_text(FILE *to, const void *context)
 {
 	const k8s_text *text = context;
-	ls_k8s_job(to, text->job, text->training, text->argc, text->argv);
+	return ls_k8s_job(to, text->job, text->training, text->argc, text->argv);
 }
 
 int ls_cmd_k8s(int argc, char **argv)

@@ -194,10 +194,11 @@ typedef struct slurm_text {
 	char **argv;
 } slurm_text;
 
-static void write_text(FILE *to, const void *context)
+static int write_text(FILE *to, const void *context)
 {
 	const slurm_text *text = context;
 	ls_slurm_script(to, text->job, text->training, text->argc, text->argv);
+	return 1;
 }
 
 int ls_cmd_slurm(int argc, char **argv)

@@ -199,7 +199,7 @@ static int save(const char *command, const job_file *file, const char *text, siz
 	return LS_EXIT_OK;
 }
 
-int ls_job_file_write(const char *command, const job_file *file, void (*write)(FILE *to, const void *context),
+int ls_job_file_write(const char *command, const job_file *file, int (*write)(FILE *to, const void *context),
 		      const void *context)
 {
 	char *text = NULL;
@@ -207,8 +207,7 @@ int ls_job_file_write(const char *command, const job_file *file, void (*write)(F
 	FILE *to = open_memstream(&text, &length);
 	int failed = !to;
 	if (to) {
-		write(to, context);
-		failed = ferror(to);
+		failed = !write(to, context) || ferror(to);
 		failed |= fclose(to) != 0;
 	}
 	int code = LS_EXIT_OK;

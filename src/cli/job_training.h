@@ -1,5 +1,6 @@
 /*
- * job_training.h - what a job of a scheduler trains: options of lockstep train behind a "--", checked before it is submitted.
+ * job_training.h - what a job of a scheduler trains: options of lockstep train behind a "--", checked before it is
+ * submitted.
  */
 #ifndef LS_CLI_JOB_TRAINING_H
 #define LS_CLI_JOB_TRAINING_H
@@ -32,8 +33,8 @@ typedef struct job_training {
 /* argv[0] is the "--". Returns LS_ARGS_GO, or the exit code after a message. `words` has room for LS_ARGS_MAX. */
 int ls_job_training_read(const job_scheduler *scheduler, int argc, char **argv, job_word *words, job_training *out);
 
-/* Shell commands that set the arrays `arguments` and `start`, the options of lockstep train: where there is a run already,
- * `start` resumes it. */
+/* Shell commands that set the arrays `arguments` and `start`, the options of lockstep train: where there is a run
+ * already, `start` resumes it. */
 void ls_job_training_write(FILE *to, const job_training *training, int64_t devices, int64_t threads);
 
 /* Where the job is written. */
@@ -43,8 +44,8 @@ typedef struct job_file {
 	const char *submit;
 } job_file;
 
-/* What `write` writes goes to the file, whole or not at all; returns the exit code. */
-int ls_job_file_write(const char *command, const job_file *file, void (*write)(FILE *to, const void *context),
+/* What `write` writes (0: without memory) goes to the file, whole or not at all; returns the exit code. */
+int ls_job_file_write(const char *command, const job_file *file, int (*write)(FILE *to, const void *context),
 		      const void *context);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * k8s_job.c - see k8s_job.h. The comments in the file are for users who adapt it to their cluster.
  *
- * Both kinds start a small shell script, because only at the start is it known whether there is a run to resume. A pod that
- * is moved or preempted gets SIGTERM and `grace` seconds: nodes write a checkpoint, exit with 143, and the job's controller
- * starts them again.
+ * Both kinds start a small shell script, because only at the start is it known whether there is a run to resume. The
+ * pod of a Job, and the launcher of an MPIJob, that is moved or preempted gets SIGTERM and `grace` seconds: nodes
+ * write a checkpoint and exit, and the job's controller starts them again. A worker's pod runs sshd, so nobody asks
+ * its node: the others end, and the run resumes from its last checkpoint.
  */
 #include "k8s_job.h"
 
@@ -75,23 +76,15 @@ static void write_block(FILE *to, int spaces, const char *text)
 	}
 }
 
-static void write_command(FILE *to, int spaces, const k8s_job *job, const job_training *training)
+static void write_command(FILE *to, int spaces, const char *script)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *script = open_memstream(&text, &length);
-	if (script) {
-		write_script(script, job, training);
-		fclose(script);
-	}
 	indent(to, spaces);
 	fputs("command: [\"/bin/bash\", \"-c\"]\n", to);
 	indent(to, spaces);
 	fputs("args:\n", to);
 	indent(to, spaces);
 	fputs("- |\n", to);
-	write_block(to, spaces + 2, text ? text : "exit 1\n");
-	free(text);
+	write_block(to, spaces + 2, script);
 }
 
 /* Requests that equal limits: cores are not shared with other pods. */
@@ -169,7 +162,7 @@ static void write_head(FILE *to, const k8s_job *job, int argc, char **argv)
 
 /* ---- the two kinds ---- */
 
-static void write_job(FILE *to, const k8s_job *job, const job_training *training)
+static void write_job(FILE *to, const k8s_job *job, const char *script)
 {
 	fprintf(to,
 		"spec:\n  # A pod that fails, or is stopped because its machine is needed, is replaced and resumes the "
@@ -179,11 +172,11 @@ static void write_job(FILE *to, const k8s_job *job, const job_training *training
 	write_pod(to, 6, job, "Never");
 	write_container(to, 8, job, "lockstep");
 	write_resources(to, 8, job->devices * job->threads, job->memory);
-	write_command(to, 8, job, training);
+	write_command(to, 8, script);
 }
 
 /* Without a command of their own workers run sshd, which is what the operator expects of them. */
-static void write_mpi_job(FILE *to, const k8s_job *job, const job_training *training)
+static void write_mpi_job(FILE *to, const k8s_job *job, const char *script)
 {
 	fprintf(to,
 		"spec:\n  slotsPerWorker: 1 # one process each, with all devices\n  mpiImplementation: OpenMPI\n"
@@ -195,8 +188,11 @@ static void write_mpi_job(FILE *to, const k8s_job *job, const job_training *trai
 	write_pod(to, 10, job, NULL);
 	write_container(to, 12, job, "launcher");
 	write_resources(to, 12, 1, NULL);
-	write_command(to, 12, job, training);
-	fprintf(to, "    Worker:\n      replicas: %" PRId64 "\n      template:\n        spec:\n", job->nodes);
+	write_command(to, 12, script);
+	fprintf(to,
+		"    Worker:\n      replicas: %" PRId64
+		"\n      restartPolicy: OnFailure\n      template:\n        spec:\n",
+		job->nodes);
 	write_pod(to, 10, job, NULL);
 	write_container(to, 12, job, "worker");
 	write_resources(to, 12, job->devices * job->threads, job->memory);
@@ -204,11 +200,25 @@ static void write_mpi_job(FILE *to, const k8s_job *job, const job_training *trai
 	fputs("command: [\"/usr/sbin/sshd\", \"-De\"]\n", to);
 }
 
-void ls_k8s_job(FILE *to, const k8s_job *job, const job_training *training, int argc, char **argv)
+int ls_k8s_job(FILE *to, const k8s_job *job, const job_training *training, int argc, char **argv)
 {
+	char *text = NULL;
+	size_t length = 0;
+	FILE *script = open_memstream(&text, &length);
+
+	if (script) {
+		write_script(script, job, training);
+		script = fclose(script) == 0 ? script : NULL;
+	}
+	if (!script || !text) {
+		free(text);
+		return 0;
+	}
 	write_head(to, job, argc, argv);
 	if (job->nodes > 1)
-		write_mpi_job(to, job, training);
+		write_mpi_job(to, job, text);
 	else
-		write_job(to, job, training);
+		write_job(to, job, text);
+	free(text);
+	return 1;
 }

@@ -19,7 +19,7 @@ typedef struct k8s_job {
 	const char *program;                    /* lockstep, as the image has it */
 } k8s_job;
 
-/* argc and argv are the command line, which is written in the head of the file. */
-void ls_k8s_job(FILE *to, const k8s_job *job, const job_training *training, int argc, char **argv);
+/* argc and argv are the command line, which is written in the head of the file. Returns 0 without memory. */
+int ls_k8s_job(FILE *to, const k8s_job *job, const job_training *training, int argc, char **argv);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cluster/launched.h"
+#include "cluster/session.h"
 
 extern char **environ;
 
@@ -128,7 +129,8 @@ static void add_environment(words *w)
 		size_t length = strcspn(*entry, "=");
 		int wanted = !strncmp(*entry, "LOCKSTEP_", 9) && strncmp(*entry, LS_LAUNCH_MARK "=", length + 1) &&
 			     strncmp(*entry, LS_DEVICES_PER_NODE "=", length + 1) &&
-			     strncmp(*entry, LS_NODE_HOSTS "=", length + 1);
+			     strncmp(*entry, LS_NODE_HOSTS "=", length + 1) &&
+			     strncmp(*entry, LS_SESSION_ENDED "=", length + 1);
 		if (!wanted && strncmp(*entry, "LD_LIBRARY_PATH=", 16))
 			continue;
 		char name[256];
@@ -209,7 +211,7 @@ ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count,
 	return LS_OK;
 }
 
-ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, int hurries, const ls_host *hosts,
+ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, int is_watched, const ls_host *hosts,
 			    size_t count, char ***out)
 {
 	char program[PATH_MAX], directory[PATH_MAX], mpirun[PATH_MAX];
@@ -220,7 +222,7 @@ ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, i
 	if (!getcwd(directory, sizeof(directory)))
 		return ls_fail_errno(LS_EIO, "hosts: cannot determine the working directory");
 	add_word(&w, mpirun);
-	add_general(&w, options, hurries);
+	add_general(&w, options, is_watched);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			add_word(&w, ":");
@@ -228,6 +230,10 @@ ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, i
 		if (hosts[i].devices) {
 			add_word(&w, "-x");
 			add_word(&w, LS_DEVICES_PER_NODE);
+		}
+		if (is_watched) {
+			add_word(&w, "-x");
+			add_word(&w, LS_SESSION_ENDED);
 		}
 		add_environment(&w);
 		add_word(&w, program);

@@ -27,9 +27,9 @@
 /* "3,2" for the environment of the nodes, or NULL when the hosts have no numbers. In the arena, as is the command. */
 ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count, char **out);
 
-/* Words ending with NULL, the first being mpirun's path. hurries: nodes that are left when one is lost are ended at once,
- * whatever they would still report. */
-ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, int hurries, const ls_host *hosts,
+/* Words ending with NULL, the first being mpirun's path. is_watched: by a supervisor, so nodes that are left when one
+ * is lost are ended at once, whatever they would still report. */
+ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, int is_watched, const ls_host *hosts,
 			    size_t count, char ***out);
 
 #endif

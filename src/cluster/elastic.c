@@ -34,12 +34,12 @@
 #include "base/names.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "checkpoint/generation.h"
 #include "cluster/host_list.h"
 #include "cluster/host_log.h"
 #include "cluster/launch_watch.h"
 #include "cluster/members.h"
 #include "cluster/reach.h"
-#include "cluster/session.h"
 #include "cluster/slurm.h"
 
 /* Seconds: between two looks at the list and at silent hosts, for a host's answer, for a command that prints hosts; and
@@ -68,7 +68,8 @@ typedef struct supervisor {
 	double look_every, next_look; /* seconds */
 	char complaint[1024];         /* the last about the list, so that each is printed once */
 	int restarts, unstarted;
-	int has_begun; /* nodes were up: what is in the run directory is this run's */
+	uint64_t before; /* number of the newest start in the run directory when the supervisor began */
+	ls_sessions sessions;
 	ls_host_log log;
 } supervisor;
 
@@ -228,19 +229,33 @@ static ls_status gather(supervisor *s)
 	}
 }
 
-/* ---- a start ------------------------------------------------------------------------------------------------------- */
+/* ---- a start
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* A start of ours has taken the run directory: until then it may hold somebody else's run, which is not to be
+ * touched. */
+static int has_begun(const supervisor *s)
+{
+	return ls_generation_newest(s->options->run) > s->before;
+}
 
 /* Once the run has begun, every start continues it. */
 static char *const *arguments(const supervisor *s)
 {
 	char path[4096];
-	if (!s->has_begun || ls_path_join(path, sizeof(path), s->options->run, "run.json") != LS_OK)
+	if (!has_begun(s) || ls_path_join(path, sizeof(path), s->options->run, "run.json") != LS_OK)
 		return s->options->argv;
 	return ls_path_exists(path) ? s->options->resume_argv : s->options->argv;
 }
 
-/* Nodes that were not up in time may be slow rather than lost: a busy machine, a cold file system. The next start gets twice
- * as long. */
+static void write_log(supervisor *s)
+{
+	if (has_begun(s))
+		ls_host_log_write(&s->log, s->options->run);
+}
+
+/* Nodes that were not up in time may be slow rather than lost: a busy machine, a cold file system. The next start
+ * gets twice as long. */
 static double start_seconds(const supervisor *s)
 {
 	return s->options->timeout * (double)(1 << s->unstarted);
@@ -267,20 +282,23 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 	if (!text)
 		return ls_fail(LS_EMEMORY, "no memory for the names of %zu hosts", s->now_count);
 	ls_members_start(&s->members, s->now, s->now_count, starts ? note_change : NULL, s);
-	ls_host_log_write(&s->log, s->options->run);
+	write_log(s);
 	ls_log_line("Elastic: %s %zu node%s: %s", starts ? "going on with" : "starting", s->now_count,
 		    ls_plural(s->now_count, "s"), text);
 	launch.hosts = text;
 	launch.argv = arguments(s);
 	launch.timeout = s->options->timeout;
-	*watch = (ls_launch_watch){ .regroups = wants_others, .context = s, .node = -1, .start_s = start_seconds(s) };
+	*watch = (ls_launch_watch){ .regroups = wants_others,
+				    .context = s,
+				    .node = -1,
+				    .start_s = start_seconds(s),
+				    .sessions = &s->sessions };
 	double began = ls_clock_seconds();
 	ls_status status = ls_launch_watched(&launch, watch, exit_code);
-	s->has_begun |= watch->is_up;
 	for (size_t i = 0; i < s->now_count && ls_clock_seconds() - began > GOOD_S; i++)
 		ls_members_clear(&s->members, s->now[i].name);
 	if (watch->family > 0)
-		ls_session_note_ended(watch->family);
+		ls_sessions_note(&s->sessions, watch->family);
 	free(text);
 	return status;
 }
@@ -447,6 +465,7 @@ ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 		s.look_every = LS_SLURM_LOOK_S;
 	}
 	LS_TRY(check(&own));
+	s.before = ls_generation_newest(own.run);
 	ls_status status = read_first(&s);
 	if (status == LS_OK)
 		status = ls_background_begin(&s.beside, "the list of hosts");
@@ -457,7 +476,7 @@ ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 		free(s.look.answers);
 		ls_hosts_free(s.look.hosts);
 	}
-	ls_host_log_write(&s.log, own.run);
+	write_log(&s);
 	ls_host_log_release(&s.log);
 	ls_members_release(&s.members);
 	free(s.now);

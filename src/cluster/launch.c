@@ -98,6 +98,8 @@ static void set_environment(const launch *l)
 	setenv(LS_NODE_HOSTS, l->names, 1);
 	if (l->devices)
 		setenv(LS_DEVICES_PER_NODE, l->devices, 1);
+	if (l->watch)
+		ls_sessions_export(l->watch->sessions);
 	for (char **word = l->allocation; word && *word; word++)
 		putenv(*word);
 }
@@ -325,8 +327,8 @@ static int is_unjoined(const launch *l)
 static ls_status fail_unjoined(const launch *l)
 {
 	return ls_fail(LS_EIO,
-		       "hosts: only %zu of %zu nodes found the others within %.0f s: one hangs, or hosts cannot open "
-		       "connections to each other",
+		       "hosts: only %zu of %zu nodes completed MPI_Init within %.0f s: a node hangs, or hosts cannot "
+		       "connect to each other",
 		       l->output.nodes_joined, l->count, patience(l));
 }
 
@@ -488,7 +490,6 @@ static void learn(launch *l, int exit_code)
 {
 	ls_launch_watch *w = l->watch;
 
-	w->is_up = l->output.nodes_up == l->count;
 	w->ended = l->ending > 0 ? l->ending : ls_clock_seconds();
 	w->node = -1;
 	w->why[0] = '\0';
@@ -503,7 +504,7 @@ static void learn(launch *l, int exit_code)
 		w->outcome = LS_OUTCOME_UNSTARTED;
 		ls_launch_output_explain(&l->output, w->why, sizeof(w->why));
 		if (is_unjoined(l))
-			snprintf(w->why, sizeof(w->why), "only %zu of %zu nodes found the others",
+			snprintf(w->why, sizeof(w->why), "only %zu of %zu nodes completed MPI_Init",
 				 l->output.nodes_joined, l->count);
 	} else
 		learn_lost(l);

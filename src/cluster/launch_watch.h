@@ -6,6 +6,8 @@
 
 #include <lockstep/launch.h>
 
+#include "cluster/session.h"
+
 typedef enum ls_launch_outcome {
 	LS_OUTCOME_ENDED,     /* all nodes ended well, or one failed by itself: another start would come to the same */
 	LS_OUTCOME_STOPPED,   /* on the user's request */
@@ -17,10 +19,10 @@ typedef enum ls_launch_outcome {
 typedef struct ls_launch_watch {
 	int (*regroups)(void *context); /* asked some 20 times per second: are nodes to stop, and be started anew? */
 	void *context;
-	double start_s; /* in which nodes must be up, if that is more than the timeout */
+	double start_s;              /* in which nodes must be up, if that is more than the timeout */
+	const ls_sessions *sessions; /* of earlier starts, which the nodes remove */
 
 	ls_launch_outcome outcome;
-	int is_up;       /* all nodes were */
 	int node;        /* that was lost; -1: not known */
 	char why[1024];  /* what was reported of it */
 	unsigned family; /* Open MPI's number of the job; 0: not known */

@@ -339,7 +339,7 @@ static void take_text(ls_launch_output *output, const char *line, double now)
 	} else if (!strcmp(without_tag(line), LS_LAUNCH_UP)) {
 		output->nodes_up++;
 	} else if (!strcmp(without_tag(line), LS_LAUNCH_JOINS)) {
-		output->joining = output->joining > 0 ? output->joining : now;
+		output->joining = now; /* of the last one: the others cannot be done before */
 	} else if (!strcmp(without_tag(line), LS_LAUNCH_JOINED)) {
 		output->nodes_joined++;
 	} else if (!is_chatter(line)) {

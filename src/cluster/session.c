@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 
-enum { PATH_BYTES = 4096, ENDED_MOST = 16 };
+enum { PATH_BYTES = 4096 };
 
 static const char *const daemon_variable = "OMPI_MCA_orte_jobfam_session_dir";
 
@@ -91,15 +91,17 @@ void ls_session_sweep(void)
 	}
 }
 
-void ls_session_note_ended(unsigned family)
+void ls_sessions_note(ls_sessions *s, unsigned family)
 {
-	static unsigned ended[ENDED_MOST];
-	static size_t count;
-	char text[ENDED_MOST * 12] = "";
+	s->ended[s->count++ % LS_SESSIONS_MOST] = family;
+}
+
+void ls_sessions_export(const ls_sessions *s)
+{
+	char text[LS_SESSIONS_MOST * 12] = "";
 	size_t used = 0;
 
-	ended[count++ % ENDED_MOST] = family;
-	for (size_t i = 0; i < count && i < ENDED_MOST; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? "," : "", ended[i]);
+	for (size_t i = 0; i < s->count && i < LS_SESSIONS_MOST; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? "," : "", s->ended[i]);
 	setenv(LS_SESSION_ENDED, text, 1);
 }

@@ -14,7 +14,8 @@ static const struct {
 	[LS_PRECISION_BF16] = { "bf16", "products of convolutions and linear layers in bf16, summed in fp32; weights, "
 					"values and "
 					"update in fp32" },
-	[LS_PRECISION_BF16_AMX] = { "bf16-amx", "the same, summed as AMX does, in steps: bits of its own" },
+	[LS_PRECISION_BF16_AMX] = { "bf16-amx", "as bf16, but summed in the order of Intel's AMX; its results differ "
+						"from those of bf16" },
 	[LS_PRECISION_COUNT] = { "auto", "what a short measurement at the start finds clearly faster than fp32, "
 					 "else fp32" },
 };

@@ -245,7 +245,8 @@ typedef enum ls_precision {
 const struct ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision); /* NULL: fp32 */
 int ls_op_precision_is_native(ls_precision precision);
 
-/* Operations per second of a layer on this thread, measured for some 20 ms; 0 of those without instructions. */
+/* Operations per second of a layer on this thread, measured for some 20 ms; 0 of those without instructions, and
+ * nothing is measured where there are none for bf16. */
 ls_status ls_op_product_rates(double rates[LS_PRECISION_COUNT]);
 
 /* The node itself trains this parameter: it is neither borrowed nor a buffer nor frozen. */
@@ -339,8 +340,9 @@ static inline float ls_loss_target(const ls_tensor *t, const ls_loss_rows *r, in
 int ls_loss_class(const ls_tensor *t, const ls_loss_rows *r, int64_t i);
 
 /* loss.c: forward of a loss that is a mean over channels. A row's prediction is the channel with the greatest value;
- * with one channel, and with float targets where `each` says so, `is_right` compares channel by channel. `row` returns the sum of the terms of row i and writes their
- * gradients to r->dx, unless that is NULL; padded channels are zeroed for it. */
+ * with one channel, and with float targets where `each` says so, `is_right` compares channel by channel. `row`
+ * returns the sum of the terms of row i and writes their gradients to r->dx, unless that is NULL; padded channels are
+ * zeroed for it. */
 typedef struct ls_channel_loss {
 	int (*is_right)(float x, float target);
 	float (*row)(const ls_op *op, const ls_loss_rows *r, int64_t i);

@@ -93,6 +93,8 @@ ls_status ls_op_product_rates(double rates[LS_PRECISION_COUNT])
 
 	for (int i = 0; i < LS_PRECISION_COUNT; i++)
 		rates[i] = 0;
+	if (!ls_op_precision_is_native(LS_PRECISION_BF16) && !ls_op_precision_is_native(LS_PRECISION_BF16_AMX))
+		return LS_OK;
 	ls_status status = trial_init(&t);
 	if (status == LS_OK)
 		measure(&t, rates);

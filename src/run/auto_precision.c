@@ -11,6 +11,10 @@
 /* "fp32 85, bf16-amx 540 GFLOP/s": those that the processor has instructions for. */
 static void print_choice(const ls_precision_choice *choice)
 {
+	if (choice->rates[LS_PRECISION_FP32] == 0) {
+		ls_log_note("options.precision auto is fp32: this processor has no instructions for bf16");
+		return;
+	}
 	char rates[160] = "";
 	size_t used = 0;
 

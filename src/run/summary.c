@@ -109,9 +109,8 @@ static void print_precision(ls_precision precision)
 			       "options.precision fp32 is faster here",
 			       name, with);
 	if (precision == LS_PRECISION_BF16_AMX)
-		ls_log_line("bf16-amx adds products in the order of AMX: its bits are the same on any processor, and "
-			    "others "
-			    "than those of bf16");
+		ls_log_line(
+			"bf16-amx sums products in the order of AMX: bit-identical on any processor, but not to bf16");
 }
 
 void ls_summary(const ls_setup *setup, uint64_t first_step)

@@ -40,6 +40,13 @@ fails "a command that names a host twice" 2 "'a' is named twice" --discover 'ech
 fails "a command that hangs" 1 "'sleep 1000' has not ended within 10 s" --discover 'sleep 1000'
 ok "none of them leaves a run" test ! -e r
 
+# ---- a directory that holds another run ------------------------------------------------------------------------------
+run "$LOCKSTEP" train "${job[@]}" --devices 1 --steps 5 --run theirs
+cp theirs/metrics.jsonl before.jsonl
+fails_with "a directory with a run" 2 'theirs already holds a run' timeout 60 "$lab" run "$LOCKSTEP" train --elastic "${job[@]}" --steps 5 \
+	--run theirs --hosts a:1,b:1
+ok "which is not written to" cmp theirs/metrics.jsonl before.jsonl
+
 # ---- lists that change for the worse ---------------------------------------------------------------------------------
 printf 'a:1\nb:1\n' >hosts
 begin worse --hosts @hosts

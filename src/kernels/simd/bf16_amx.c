@@ -2,9 +2,10 @@
  * bf16_amx.c - products of bf16 pairs by AMX's tile instruction, in steps (bf16.h). Built with it and used
  * where the processor and the kernel allow it (simd_dispatch.c); empty for other instruction sets.
  *
- * A tile is 16 rows of 64 bytes, and x and w in pairs are its layout already. A block of the result, up to 32 x 32, is four
- * tiles, which two of x and two of w add to: a load per multiplication, which takes twice as long as a load. The last pairs of a part, fewer
- * than 16, are copied behind zeros: tiles cannot be made smaller while others hold sums.
+ * A tile is 16 rows of 64 bytes, and x and w in pairs are its layout already. A block of the result, up to 32 x 32,
+ * is four tiles, which two of x and two of w add to: a load per multiplication, which takes twice as long as a load.
+ * The last pairs of a part, fewer than 16, are copied and padded with zeros: tiles cannot be made smaller while
+ * others hold sums.
  *
  * The configuration of tiles belongs to a thread, and the operating system saves 8 KB of tiles with a thread that uses
  * them: so a product configures them when it starts, and releases them when it ends.
@@ -24,7 +25,8 @@ enum {
 /* What the intrinsics read and write is not always declared to the compiler. */
 #define MEMORY_IS_WRITTEN() __asm__ volatile("" ::: "memory")
 
-/* Tiles of a block: its sums 0 to 3, two beside each other; 4 and 5 of x, upper and lower; 6 and 7 of w, left and right. */
+/* Tiles of a block: its sums 0 to 3, two beside each other; 4 and 5 of x, upper and lower; 6 and 7 of w, left and
+ * right. */
 static void configure(int rows)
 {
 	const int upper = rows < TILE ? rows : TILE, lower = rows - upper;
@@ -76,6 +78,7 @@ LS_INLINE void last_step(const uint32_t *x, int64_t ldx, const uint32_t *w, int6
 						     : _mm512_setzero_si512());
 	MEMORY_IS_WRITTEN();
 	step(x_copy, TILE * 4, w_copy, BLOCK * 4, lower, right);
+	MEMORY_IS_WRITTEN(); /* loads of tiles do not say that they read memory: the next part must not be copied before */
 }
 
 LS_INLINE void block(const product *p, int rows, int lower, int right)

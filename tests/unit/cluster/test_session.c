@@ -60,6 +60,7 @@ static void of_mpirun(void **state)
 static void of_daemons(void **state)
 {
 	char own[4096];
+	ls_sessions sessions = { 0 };
 	(void)state;
 	make("ompi.b.0/jf.5/0/1");
 	make("ompi.b.0/jf.6/0/1");
@@ -71,17 +72,20 @@ static void of_daemons(void **state)
 	setenv("OMPI_MCA_orte_jobfam_session_dir", in_root("ompi.b.0/jf.7"), 1);
 	ls_session_of_daemon(own, sizeof(own));
 	assert_string_equal(own, in_root("ompi.b.0/jf.7"));
+	ls_sessions_export(&sessions);
 	ls_session_sweep(); /* no family is named */
 	assert_true(ls_path_exists(in_root("ompi.b.0/jf.5")));
-	ls_session_note_ended(5);
-	ls_session_note_ended(7);
+	ls_sessions_note(&sessions, 5);
+	ls_sessions_note(&sessions, 7);
+	ls_sessions_export(&sessions);
 	assert_string_equal(getenv(LS_SESSION_ENDED), "5,7");
 	ls_session_sweep();
 	assert_false(ls_path_exists(in_root("ompi.b.0/jf.5")));
 	assert_true(ls_path_exists(in_root("ompi.b.0/jf.6"))); /* of another job */
 	assert_true(ls_path_exists(in_root("ompi.b.0/jf.7"))); /* its own */
 	for (unsigned i = 0; i < 40; i++)                      /* the last few, in bounded room */
-		ls_session_note_ended(60000 + i);
+		ls_sessions_note(&sessions, 60000 + i);
+	ls_sessions_export(&sessions);
 	assert_null(strstr(getenv(LS_SESSION_ENDED), "60000"));
 	assert_non_null(strstr(getenv(LS_SESSION_ENDED), "60039"));
 }
