@@ -130,6 +130,10 @@ wait_for() { # SECONDS COMMAND...
 	done
 }
 
+has_checkpoint() { # RUN: any, because the first ones are soon removed for newer ones (--keep)
+	compgen -G "$1/ckpt/step-*"
+}
+
 fingerprint() { # of the run whose output is given
 	sed -nE 's/^parameters xxh64 ([0-9a-f]{16})$/\1/p' <<<"$1"
 }

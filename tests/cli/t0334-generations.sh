@@ -16,7 +16,7 @@ is "one that is refused has none" "$status $(cat counted/.generation)" "1 2"
 # What a host that was cut off finds when it is back: the run was started again, on a file server that forgot its lock.
 "$LOCKSTEP" train "${job[@]}" --steps 1000000 --ckpt-every 20 --log-every 10 --run run >bg.out 2>bg.err &
 pid=$!
-ok "a run has a checkpoint" wait_for 60 test -d run/ckpt/step-000000020
+ok "a run has a checkpoint" wait_for 60 has_checkpoint run
 kill -STOP "$pid"
 mkdir newer
 cp -r run/. newer # what the newer start finds

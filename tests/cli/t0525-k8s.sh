@@ -123,7 +123,7 @@ script
 stop_it() { # NAME STATUS: as Kubernetes does with a pod, by SIGTERM to its first process
 	bash script.sh >long.out 2>long.err &
 	local pid=$!
-	ok "$1: it trains" wait_for 60 test -d long/ckpt/step-000000005
+	ok "$1: it trains" wait_for 60 has_checkpoint long
 	kill -TERM $pid
 	wait $pid
 	is "$1: it is stopped with a checkpoint" "$? $(grep -c 'stopped after step' long.out long.err | cut -d : -f 2 | paste -sd +)" "$2 0+1"

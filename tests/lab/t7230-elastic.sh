@@ -22,7 +22,7 @@ begin_elastic() { # RUN STEPS [OPTION]...: in the background, until it has a che
 	: >bg.out
 	"$lab" run "$LOCKSTEP" train --elastic --hosts a:1,b:1,c:1 "${job[@]}" --steps $steps --run "$name" "$@" >bg.out 2>bg.err &
 	job_id=$!
-	ok "$name: a checkpoint is written" wait_for 30 test -d "$name/ckpt/step-000000025"
+	ok "$name: a checkpoint is written" wait_for 30 has_checkpoint "$name"
 	number=$(cut -d ' ' -f 1 "$name/.snapshots")
 	began=$(date +%s%N)
 }

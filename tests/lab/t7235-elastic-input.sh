@@ -17,7 +17,7 @@ begin() { # RUN OPTION...: in the background, until it has a checkpoint
 	: >bg.out
 	elastic --steps 300 --run "$name" "$@" >bg.out 2>bg.err &
 	job_id=$!
-	ok "$name: a checkpoint is written" wait_for 40 test -d "$name/ckpt/step-000000025"
+	ok "$name: a checkpoint is written" wait_for 40 has_checkpoint "$name"
 }
 warned() { grep -qF "$1" bg.err; }
 said() { grep -qE "^Elastic: $1" bg.out; }
@@ -91,7 +91,7 @@ like "and says so once" "$(grep -c 'no snapshots in memory on .*No space left on
 
 "${snapshots[@]}" --run taken --steps 300000 >/dev/null 2>&1 &
 pid=$!
-ok "a checkpoint is written" wait_for 30 test -d taken/ckpt/step-000000025
+ok "a checkpoint is written" wait_for 30 has_checkpoint taken
 kill -9 $pid
 wait $pid 2>/dev/null
 number=$(cut -d ' ' -f 1 taken/.snapshots)

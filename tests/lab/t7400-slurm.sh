@@ -32,7 +32,7 @@ begin_job() { # NAME STEPS OPTION-OF-SLURM... [-- OPTION-OF-TRAIN...]: until it 
 	log=$name-$job.out
 }
 trains() { # until it has a checkpoint
-	ok "$name: a checkpoint is written" wait_for "$train_limit" test -d "run-$name/ckpt/step-000000025" || test_note "$(cat "$log")"
+	ok "$name: a checkpoint is written" wait_for "$train_limit" has_checkpoint "run-$name" || test_note "$(cat "$log")"
 }
 goes_on_with() { # NODES: the last start of an elastic run
 	[ "$(sed -nE 's/^Elastic: going on with [0-9]+ nodes?: //p' "$log" | tail -n 1)" = "$1" ]
