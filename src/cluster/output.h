@@ -39,7 +39,7 @@ typedef struct ls_launch_output {
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
 	size_t nodes_joined; /* of those that join */
-	double joining;      /* when the first began to; 0: none has */
+	double joining;      /* when the last one began to; 0: none has */
 	int nodes_reported;  /* one of them has reported why it fails */
 	int nodes_failed;    /* and not because it has lost another */
 	char lost[1024];     /* the first report of a node that was lost; "": none */
