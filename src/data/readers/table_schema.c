@@ -142,7 +142,7 @@ int ls_table_same_number(const char *a, const char *b)
 	return ls_table_is_number(a, &x) && ls_table_is_number(b, &y) && x == y;
 }
 
-/* Texts come behind numbers, so the last value tells. */
+/* Texts come behind numbers, so the last value shows whether there are any. */
 static int has_numbers_only(const ls_table_column *c)
 {
 	double number;
