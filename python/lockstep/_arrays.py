@@ -12,6 +12,7 @@ from lockstep._binding import ffi
 
 Floats = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int32]
+POINTERS = {kind: ffi.typeof(f"{kind}[]") for kind in ("float", "double", "int32_t", "uint64_t")}
 Normalisation = Tuple[Sequence[float], Sequence[float]]
 
 
@@ -23,6 +24,8 @@ def floats(values: Any, what: str, shape: Optional[Tuple[int, ...]] = None) -> F
         raise TypeError(f"{what}: dtype {array.dtype} is not converted to float32 silently; use .astype(numpy.float32)")
     if shape is not None and (array.ndim != len(shape) or any(s >= 0 and s != a for s, a in zip(shape, array.shape))):
         raise ValueError(f"{what}: shape {array.shape} does not fit {shape_text(shape)}")
+    if array.dtype == np.float32 and array.flags.c_contiguous:
+        return array
     if array.dtype.kind == "f" and array.dtype.itemsize > 4:
         with np.errstate(over="ignore"):
             narrow = np.ascontiguousarray(array, dtype=np.float32)
@@ -74,6 +77,8 @@ def labels(values: Any, what: str, count: int) -> Labels:
         raise TypeError(f"{what}: dtype {array.dtype}; labels are whole numbers")
     if array.shape != (count,):
         raise ValueError(f"{what}: shape {array.shape} does not fit ({count},), one label per sample")
+    if array.dtype == np.int32 and array.flags.c_contiguous:
+        return array
     fits = array.dtype.itemsize < 4 or array.dtype == np.int32
     if not fits and array.size and (int(array.min()) < -(2**31) or int(array.max()) >= 2**31):
         raise ValueError(f"{what}: a label does not fit into 32 bits")
@@ -100,4 +105,4 @@ def targets(values: Any, what: str, count: int, outputs: int = -1) -> Floats:
 
 def pointer(array: Any, kind: str) -> Any:
     """The array as a C pointer, which keeps it alive."""
-    return ffi.from_buffer(f"{kind}[]", array)
+    return ffi.from_buffer(POINTERS[kind], array)

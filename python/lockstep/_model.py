@@ -231,9 +231,13 @@ class Model(Handle):
     def _images(self, x: Any, segments: Any) -> _Images:
         if segments is not None:
             raise TypeError("segments are for models of text")
+        self._use()  # an error if it was closed
+        array = np.asarray(x)
+        if array.dtype.kind == "f":  # the usual case, which every step of a loop pays for
+            return _Images(_arrays.floats(array, "x", (-1, *self.input_shape)))
         found = self.normalisation
         constants = (found[0].tolist(), found[1].tolist()) if found is not None else None
-        return _Images(_arrays.images(x, "x", self.input_shape, constants))
+        return _Images(_arrays.images(array, "x", self.input_shape, constants))
 
     # ---- parameters
 
@@ -326,7 +330,6 @@ class _Images:
 
     def __init__(self, array: Floats) -> None:
         self.array = array
-        self.sample = math.prod(array.shape[1:])
         self.pointer = _arrays.pointer(array, "float")
 
     def __len__(self) -> int:
@@ -340,7 +343,7 @@ class _Images:
         return self
 
     def predict(self, model: Any, first: int, count: int, out: Any) -> int:
-        return int(lib.ls_model_predict(model, self.pointer + first * self.sample, count, out))
+        return int(lib.ls_model_predict(model, self.pointer + first * math.prod(self.array.shape[1:]), count, out))
 
 
 class _Text:

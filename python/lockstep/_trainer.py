@@ -66,7 +66,8 @@ class Position(NamedTuple):
 
 
 def report_of(found: Any) -> Report:
-    return Report(*(getattr(found, field) for field in Report._fields))
+    return Report(found.steps, found.samples, found.loss, found.correct, found.accuracy, found.tokens, found.masked,
+                  found.token_loss, found.token_accuracy, found.lr, found.gradient_norm)  # fmt: skip
 
 
 def result_of(found: Any) -> EvalResult:
@@ -235,9 +236,9 @@ class _Batch:
             self.kept += [text]
             self.pointer.count, self.pointer.text = len(text), text.samples
         else:
-            pixels = model._images(x, None).array
-            self.kept.append(_arrays.pointer(pixels, "float"))
-            self.pointer.count, self.pointer.images = len(pixels), self.kept[-1]
+            pixels = model._images(x, None)
+            self.kept.append(pixels.pointer)
+            self.pointer.count, self.pointer.images = len(pixels), pixels.pointer
             if labels is not None:
                 self.kept.append(_arrays.pointer(_arrays.labels(labels, "labels", len(pixels)), "int32_t"))
                 self.pointer.labels = self.kept[-1]
