@@ -118,11 +118,10 @@ fails_with() { # NAME STATUS PATTERN COMMAND...
 
 # Wait until a command succeeds, at most SECONDS; then say what was waited for, and fail.
 wait_for() { # SECONDS COMMAND...
-	local seconds=$1 left=$(($1 * 20))
+	local seconds=$1 end=$((SECONDS + $1))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		left=$((left - 1))
-		if [ $left -le 0 ]; then
+		if [ $SECONDS -gt $end ]; then
 			test_note "waited $seconds s in vain for: $*"
 			return 1
 		fi
