@@ -15,7 +15,8 @@
 enum {
 	STRETCH_ROWS = 1024, /* rows that packed weights serve: their result stays in the second-level cache */
 	TOGETHER = 4,        /* blocks of weights whose products are summed in registers */
-	CHUNK_PAIRS = 64     /* weight gradients: pairs of rows at a time, in the first-level cache */
+	CHUNK_PAIRS = 64,    /* weight gradients: pairs of rows at a time, in the first-level cache */
+	GROUP_BLOCKS = 4     /* weight gradients: a chunk serves this many blocks squared, in the second-level cache */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -197,29 +198,45 @@ void ls_linear_bf16_backward_data(const ls_bf16_kernels *kernels, const ls_linea
 	}
 }
 
-/* dw of one block: the sum over pairs of rows, in order. */
-static void weights_block(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t half, int64_t ob, int64_t ib,
-			  const uint32_t *in, const uint32_t *out, int accumulate, float *dw)
+/* The rows of both operands in pairs: of the inputs, and of the gradients of the outputs. */
+typedef struct paired {
+	const uint32_t *in, *out;
+	int64_t half; /* pairs of rows */
+} paired;
+
+/* dw (+)= the products of a chunk of pairs from `first`, of one block. */
+static void weights_chunk(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const paired *rows, int64_t ob,
+			  int64_t ib, int64_t first, int accumulate, float *dw)
 {
-	const int is_tied = p->tied, row = p->in_blocks * p->in_panel;
+	const int is_tied = p->tied;
+	const uint32_t *in = rows->in + (ib * rows->half + first) * p->in_panel;
+	const uint32_t *out = rows->out + (ob * rows->half + first) * p->out_panel;
+	const ls_bf16_part part = { is_tied ? out : in, is_tied ? in : out };
 	ls_bf16_shape s = { .rows = is_tied ? ls_linear_outputs_of(p, ob) : p->in_panel,
 			    .cols = is_tied ? p->in_panel : p->out_panel,
+			    .pairs = (int)smaller(CHUNK_PAIRS, rows->half - first),
 			    .ldx = is_tied ? p->out_panel : p->in_panel,
 			    .ldw = is_tied ? p->in_panel : p->out_panel,
-			    .ldy = is_tied ? row : p->out_panel,
-			    .transposed = !kernels->turned };
-	const int64_t left = s.ldx;
-	const uint32_t *x = is_tied ? out + ob * half * p->out_panel : in + ib * half * p->in_panel;
-	const uint32_t *w = is_tied ? in + ib * half * p->in_panel : out + ob * half * p->out_panel;
+			    .ldy = is_tied ? p->in_blocks * p->in_panel : p->out_panel,
+			    .transposed = !kernels->turned,
+			    .accumulate = accumulate || first > 0 };
+	if (!s.transposed)
+		s.ldx = s.pairs;
+	kernels->gemm(&s, &part, 1, dw + ls_linear_block_place(p, ob, ib));
+}
 
-	for (int64_t k = 0; k < half; k += CHUNK_PAIRS) {
-		s.pairs = (int)smaller(CHUNK_PAIRS, half - k);
-		s.accumulate = accumulate || k > 0;
-		const ls_bf16_part part = { x + k * left, w + k * s.ldw };
-		if (!s.transposed)
-			s.ldx = s.pairs;
-		kernels->gemm(&s, &part, 1, dw + ls_linear_block_place(p, ob, ib));
-	}
+/* dw of a group of blocks: the sums over pairs of rows, in order. */
+static void weights_group(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const paired *rows, int64_t group,
+			  int accumulate, float *dw)
+{
+	const int64_t across = (p->in_blocks + GROUP_BLOCKS - 1) / GROUP_BLOCKS;
+	const int64_t ob = group / across * GROUP_BLOCKS, ob_end = smaller(ob + GROUP_BLOCKS, p->out_blocks);
+	const int64_t ib = group % across * GROUP_BLOCKS, ib_end = smaller(ib + GROUP_BLOCKS, p->in_blocks);
+
+	for (int64_t first = 0; first < rows->half; first += CHUNK_PAIRS)
+		for (int64_t o = ob; o < ob_end; o++)
+			for (int64_t i = ib; i < ib_end; i++)
+				weights_chunk(kernels, p, rows, o, i, first, accumulate, dw);
 }
 
 void ls_linear_bf16_backward_weights(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
@@ -236,8 +253,10 @@ void ls_linear_bf16_backward_weights(const ls_bf16_kernels *kernels, const ls_li
 	pair_rows(kernels, x, p->in_blocks, rows, p->in_panel, kernels->turned && !p->tied, in, member);
 	pair_rows(kernels, dy, p->out_blocks, rows, p->out_panel, kernels->turned && p->tied, out, member);
 	ls_team_barrier(member);
-	for (int64_t unit; (unit = ls_team_next(member, (int64_t)p->out_blocks * p->in_blocks)) >= 0;)
-		weights_block(kernels, p, half, unit / p->in_blocks, unit % p->in_blocks, in, out, accumulate,
-			      dweights);
+	const paired both = { in, out, half };
+	const int64_t groups = (int64_t)((p->out_blocks + GROUP_BLOCKS - 1) / GROUP_BLOCKS) *
+			       ((p->in_blocks + GROUP_BLOCKS - 1) / GROUP_BLOCKS);
+	for (int64_t group; (group = ls_team_next(member, groups)) >= 0;)
+		weights_group(kernels, p, &both, group, accumulate, dweights);
 	ls_team_barrier(member); /* the scratch is free */
 }
