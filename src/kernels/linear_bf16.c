@@ -3,7 +3,7 @@
  *
  * Forward and the gradient of the input go over blocks of the result: of the weights a few blocks at a time are rounded and
  * put into pairs, in the first-level cache, and serve all rows of a stretch. The gradient of the weights goes over their
- * blocks, and both operands pass by in pairs of rows.
+ * blocks in groups, and both operands pass by in pairs of rows.
  */
 #include "kernels/linear_bf16.h"
 
@@ -16,7 +16,7 @@ enum {
 	STRETCH_ROWS = 1024, /* rows that packed weights serve: their result stays in the second-level cache */
 	TOGETHER = 4,        /* blocks of weights whose products are summed in registers */
 	CHUNK_PAIRS = 64,    /* weight gradients: pairs of rows at a time, in the first-level cache */
-	GROUP_BLOCKS = 4     /* weight gradients: a chunk serves this many blocks squared, in the second-level cache */
+	GROUP_BLOCKS = 4     /* weight gradients: a chunk serves up to 4 x 4 blocks, in the second-level cache */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -225,13 +225,32 @@ static void weights_chunk(const ls_bf16_kernels *kernels, const ls_linear_plan *
 	kernels->gemm(&s, &part, 1, dw + ls_linear_block_place(p, ob, ib));
 }
 
-/* dw of a group of blocks: the sums over pairs of rows, in order. */
-static void weights_group(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const paired *rows, int64_t group,
-			  int accumulate, float *dw)
+/* How the blocks of the weights are cut into groups of `side` x `side`. */
+typedef struct grouping {
+	int64_t side, across, count;
+} grouping;
+
+static grouping groups_of(const ls_linear_plan *p, int64_t side)
 {
-	const int64_t across = (p->in_blocks + GROUP_BLOCKS - 1) / GROUP_BLOCKS;
-	const int64_t ob = group / across * GROUP_BLOCKS, ob_end = smaller(ob + GROUP_BLOCKS, p->out_blocks);
-	const int64_t ib = group % across * GROUP_BLOCKS, ib_end = smaller(ib + GROUP_BLOCKS, p->in_blocks);
+	const int64_t across = (p->in_blocks + side - 1) / side, down = (p->out_blocks + side - 1) / side;
+	return (grouping){ side, across, across * down };
+}
+
+/* The largest groups of which every thread gets some: which blocks are together does not matter to the bits. */
+static grouping choose_groups(const ls_linear_plan *p, int threads)
+{
+	grouping g = groups_of(p, GROUP_BLOCKS);
+	while (g.side > 1 && threads > 1 && g.count < 3 * threads)
+		g = groups_of(p, g.side / 2);
+	return g;
+}
+
+/* dw of a group of blocks: the sums over pairs of rows, in order. */
+static void weights_group(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const paired *rows,
+			  const grouping *g, int64_t group, int accumulate, float *dw)
+{
+	const int64_t ob = group / g->across * g->side, ob_end = smaller(ob + g->side, p->out_blocks);
+	const int64_t ib = group % g->across * g->side, ib_end = smaller(ib + g->side, p->in_blocks);
 
 	for (int64_t first = 0; first < rows->half; first += CHUNK_PAIRS)
 		for (int64_t o = ob; o < ob_end; o++)
@@ -254,9 +273,8 @@ void ls_linear_bf16_backward_weights(const ls_bf16_kernels *kernels, const ls_li
 	pair_rows(kernels, dy, p->out_blocks, rows, p->out_panel, kernels->turned && p->tied, out, member);
 	ls_team_barrier(member);
 	const paired both = { in, out, half };
-	const int64_t groups = (int64_t)((p->out_blocks + GROUP_BLOCKS - 1) / GROUP_BLOCKS) *
-			       ((p->in_blocks + GROUP_BLOCKS - 1) / GROUP_BLOCKS);
-	for (int64_t group; (group = ls_team_next(member, groups)) >= 0;)
-		weights_group(kernels, p, &both, group, accumulate, dweights);
+	const grouping g = choose_groups(p, member.size);
+	for (int64_t group; (group = ls_team_next(member, g.count)) >= 0;)
+		weights_group(kernels, p, &both, &g, group, accumulate, dweights);
 	ls_team_barrier(member); /* the scratch is free */
 }
