@@ -221,8 +221,7 @@ static ls_status gather(supervisor *s)
 			return LS_OK;
 		}
 		if (said != count)
-			ls_log_line("Elastic: %zu host%s of the %zu that are needed: waiting", count,
-				    ls_plural(count, "s"), need);
+			ls_log_line("Elastic: waiting for hosts: %zu of %zu available", count, need);
 		said = count;
 		look_around(s);
 		nap();
@@ -265,12 +264,12 @@ static void note_change(void *context, const char *name, ls_member_change change
 {
 	static const struct {
 		const char *event, *text;
-	} words[] = { [LS_MEMBER_NEW] = { "new", "is new" },
-		      [LS_MEMBER_BACK] = { "back", "is back" },
-		      [LS_MEMBER_REMOVED] = { "removed", "is not named any more" } };
+	} words[] = { [LS_MEMBER_NEW] = { "new", "joined" },
+		      [LS_MEMBER_BACK] = { "back", "came back" },
+		      [LS_MEMBER_REMOVED] = { "removed", "was removed from the list of hosts" } };
 	supervisor *s = context;
 
-	ls_log_line("Elastic: %s %s", name, words[change].text);
+	ls_log_line("Elastic: host %s %s", name, words[change].text);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, words[change].event, "");
 }
 
@@ -283,7 +282,7 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 		return ls_fail(LS_EMEMORY, "no memory for the names of %zu hosts", s->now_count);
 	ls_members_start(&s->members, s->now, s->now_count, starts ? note_change : NULL, s);
 	write_log(s);
-	ls_log_line("Elastic: %s %zu node%s: %s", starts ? "going on with" : "starting", s->now_count,
+	ls_log_line("Elastic: %s on %zu node%s: %s", starts ? "continuing" : "starting", s->now_count,
 		    ls_plural(s->now_count, "s"), text);
 	launch.hosts = text;
 	launch.argv = arguments(s);
@@ -325,7 +324,7 @@ static size_t ask_all(supervisor *s)
 		silent += !answers[i];
 		if (answers[i])
 			continue;
-		ls_log_line("Elastic: %s does not answer: left out until it does", s->now[i].name);
+		ls_log_line("Elastic: host %s does not answer; excluded until it does", s->now[i].name);
 		ls_host_log_host(&s->log, ls_clock_wall(), s->now[i].name, "silent", "does not answer");
 	}
 	free(answers);
@@ -347,8 +346,8 @@ static void leave_out(supervisor *s, const char *name, double seconds)
 {
 	char why[128];
 
-	snprintf(why, sizeof(why), "failed %d times in a row: left out for %.0f s", LS_MEMBER_FAILURES, seconds);
-	ls_log_line("Elastic: %s %s", name, why);
+	snprintf(why, sizeof(why), "failed %d times in a row; excluded for %.0f s", LS_MEMBER_FAILURES, seconds);
+	ls_log_line("Elastic: host %s %s", name, why);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, "out", why);
 }
 
@@ -370,7 +369,7 @@ static ls_status after_loss(supervisor *s, const ls_launch_watch *watch)
 
 static ls_status after_no_start(supervisor *s, const ls_launch_watch *watch)
 {
-	const char *why = watch->why[0] ? watch->why : "nodes did not come up on all hosts";
+	const char *why = watch->why[0] ? watch->why : "nodes did not start on all hosts";
 
 	size_t silent = ask_all(s);
 	look_now(s);

@@ -59,7 +59,7 @@ static void draw_key(const frame *f)
 	static const struct {
 		const char *name;
 		ls_gantt_kind kind;
-	} keys[] = { { "left, or was lost", LS_GANTT_LOSS }, { "came", LS_GANTT_COME } };
+	} keys[] = { { "lost, excluded or removed", LS_GANTT_LOSS }, { "joined or came back", LS_GANTT_COME } };
 	double x = f->left;
 
 	fprintf(f->to, "<rect class=\"part p0\" x=\"%.1f\" y=\"7\" width=\"22\" height=\"13\"/>\n", x);
