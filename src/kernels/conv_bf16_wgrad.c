@@ -35,10 +35,17 @@ static int64_t half_of(const ls_conv_plan *plan)
 	return (plan->n + 1) / 2;
 }
 
+/* Positions of a chunk at most; 0 where one position alone has more pairs than a chunk. */
+static int64_t chunk_most(const ls_conv_plan *plan)
+{
+	const int64_t most = CHUNK_PAIRS / half_of(plan);
+	return most < TOGETHER ? most : TOGETHER;
+}
+
 /* Positions of a row in a chunk: all of them where rows are short. */
 static int chunk_positions(const ls_conv_plan *plan)
 {
-	const int64_t half = half_of(plan), most = CHUNK_PAIRS / half < TOGETHER ? CHUNK_PAIRS / half : TOGETHER;
+	const int64_t most = chunk_most(plan);
 	return most < 1 ? 1 : most < plan->forward.w ? (int)most : plan->forward.w;
 }
 
@@ -127,7 +134,7 @@ static void wgrad_tap(wgrad_unit *u, int tap, int y0, int y1, int x0, int x1)
 static void wgrad_walk(wgrad_unit *u)
 {
 	const ls_conv_walk *f = &u->plan->forward;
-	const int64_t half = half_of(u->plan), most = CHUNK_PAIRS / half < TOGETHER ? CHUNK_PAIRS / half : TOGETHER;
+	const int64_t most = chunk_most(u->plan);
 	const int positions = chunk_positions(u->plan);
 	const int rows = positions == f->w ? (int)(most < f->w ? 1 : most / f->w) : 1;
 
