@@ -15,9 +15,10 @@
  * file shows people which process it is, and older versions that the run is locked.
  */
 typedef struct ls_run_lock {
-	int fd;              /* of the file; -1: not held */
-	int directory;       /* of the directory */
-	uint64_t generation; /* of this start (checkpoint/generation.h); 0: not begun yet */
+	int fd;        /* of the file; -1: not held */
+	int directory; /* of the directory */
+	/* of this start (checkpoint/generation.h), on all nodes; 0: not begun yet, or no run directory */
+	uint64_t generation;
 } ls_run_lock;
 #define LS_RUN_LOCK_INIT                                                                                               \
 	{                                                                                                              \

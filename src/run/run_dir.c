@@ -448,6 +448,7 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memo
 	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, memory, position) : first_weights(s)));
 	LS_TRY(ls_comm_broadcast(comm, 0, &spread, sizeof(spread), "start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, position, sizeof(*position), "position"));
+	LS_TRY(ls_comm_broadcast(comm, 0, &lock->generation, sizeof(lock->generation), "number of the start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, &memory->is_used, sizeof(memory->is_used), "use of snapshots"));
 	if (memory->is_used)
 		LS_TRY(ls_snapshots_load(memory));

@@ -285,7 +285,6 @@ static ls_status agree(ls_snapshots *s, uint64_t generation)
 	if (first && !s->run)
 		status = ls_memory_run_new(setup->options->run, &s->run);
 	LS_TRY(ls_handshake_status(setup->layout.comm, status));
-	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, &s->generation, sizeof(s->generation), "number of the start"));
 	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, &s->run, sizeof(s->run), "number of the run"));
 	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, s->path, sizeof(s->path), "path of the run"));
 	int can = setup->has_memory && s->path[0] && make_block(s) == LS_OK, *all = calloc((size_t)nodes, sizeof(*all));

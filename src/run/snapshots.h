@@ -65,7 +65,7 @@ ls_status ls_snapshots_find(ls_snapshots *snapshots);
 /* By all nodes, where is_used: the first node's stores are then those of snapshots->found. */
 ls_status ls_snapshots_load(ls_snapshots *snapshots);
 
-/* By all nodes, once it is known where the run goes on. `generation`: as the first node has it. */
+/* By all nodes, once it is known where the run goes on. `generation`: of this start, the same on all nodes. */
 ls_status ls_snapshots_begin(ls_snapshots *snapshots, uint64_t generation, uint64_t step);
 
 static inline int ls_snapshots_is_due(const ls_snapshots *snapshots, uint64_t step)

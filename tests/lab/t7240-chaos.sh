@@ -29,6 +29,13 @@ like "one that is repeated is found" "$status $out" '^1 step 0 of start 0 used 7
 awk 'NR == 5 { $4 = first } NR == 4 { first = $4 } { print }' whole >"$log"
 run "$chaos" --check-samples samples 14
 like "and a sample in place of another" "$status $out" '^1 epoch 0: samples lost \[[0-9]+\], repeated \[[0-9]+\]'
+mkdir starts
+LOCKSTEP_SAMPLE_LOG=$PWD/starts run "$LOCKSTEP" train "${job[@]}" --steps 7 --run run
+LOCKSTEP_SAMPLE_LOG=$PWD/starts run "$LOCKSTEP" train --resume --run run --steps 14
+is "a resumed run numbers its starts from 1" "$status $(cd starts && printf '%s\n' * | sed 's/-[0-9]*$//' | xargs)" \
+	"0 start-1-node-0 start-2-node-0"
+run "$chaos" --check-samples starts 14
+is "and both together have every sample once per epoch" "$status $out" "0 every sample once per epoch"
 LOCKSTEP_SAMPLE_LOG=$PWD/nowhere run "$LOCKSTEP" train "${job[@]}"
 like "a log that cannot be written ends the run" "$status $err" '^1 .*LOCKSTEP_SAMPLE_LOG: cannot write .*/nowhere/start-0-node-0-'
 
