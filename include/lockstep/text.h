@@ -32,7 +32,7 @@ typedef struct ls_vocab_make_options {
 	size_t path_count;
 	const char *out;     /* the file to write; an old one is replaced when the new one is complete */
 	uint64_t pieces;     /* maximum number of pieces: 5 special ones, characters, and learnt pieces */
-	uint64_t min_count;  /* a pair that occurs less often is not joined to a piece; 0: 2 */
+	uint64_t min_count;  /* a pair that occurs less often is not joined to a piece; 0: 2. Not with `chars` */
 	int cased;           /* keep capitals and accents */
 	int replace_invalid; /* drop bytes that are not UTF-8; else they are an error */
 	int quiet;           /* no progress bar, no line at the end */
