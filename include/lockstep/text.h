@@ -47,7 +47,8 @@ typedef struct ls_vocab_make_options {
 		.size = sizeof(ls_vocab_make_options), .pieces = 30522, .min_count = 2                                 \
 	}
 
-/* Learn a vocabulary from texts: WordPiece, or for language models byte-pair encoding. The same texts and options give the same file, byte for byte. */
+/* Learn a vocabulary from texts: WordPiece, or for language models byte-pair encoding. The same texts and options give
+ * the same file, byte for byte. */
 LS_API ls_status ls_vocab_make(const ls_vocab_make_options *options);
 
 #ifdef __cplusplus

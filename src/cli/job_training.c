@@ -1,6 +1,6 @@
 /*
- * job_training.c - see job_training.h. Options after the "--" are parsed with the table of train, so that errors are found
- * now, with the same messages, and the job has the long names of all options.
+ * job_training.c - see job_training.h. Options after the "--" are parsed with the table of train, so that errors are
+ * found now, with the same messages, and the job has the long names of all options.
  */
 #include "job_training.h"
 

@@ -1,9 +1,9 @@
 /*
  * elastic.c - the supervisor of a run that goes on while hosts die, leave and join.
  *
- * MPI cannot lose a node and go on, so the nodes of a run live for one start: when one is lost the others are ended, and
- * those hosts that are left start again from the newest checkpoint. Checkpoints do not depend on the number of nodes, and
- * every sample has its place in the epoch, so the bits are those of a run that nothing happened to.
+ * MPI cannot lose a node and go on, so the nodes of a run live for one start: when one is lost the others are ended,
+ * and those hosts that are left start again from the newest checkpoint. Checkpoints do not depend on the number of
+ * nodes, and every sample has its place in the epoch, so the bits are those of a run that nothing happened to.
  *
  *     hosts that may take part -> start -> ends well, fails by itself, is stopped: so does the supervisor
  *              ^                    |----> a node is lost: its host is to blame, silent hosts are left out
@@ -11,14 +11,14 @@
  *              `---- fewer than min_nodes: wait
  *
  * Invariants
- *  1. At most one start is under way, and it ends with this process (launch.c). What is left of an earlier one, on a host
- *     that was cut off, ends by itself, and cannot publish (checkpoint/generation.h).
- *  2. A failure that another start would come to as well (bad settings, a full disk, a loss that is not finite) ends the
- *     run; only lost nodes are started again, max_restarts times.
- *  3. The list of hosts is read, and hosts that do not take part are asked whether they answer, by a thread beside: what
- *     hangs there stops nobody.
- *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is resumed like
- *     that. Between two starts it adds what happened to hosts to the run's metrics (host_log.h).
+ *  1. At most one start is under way, and it ends with this process (launch.c). What is left of an earlier one, on a
+ *     host that was cut off, ends by itself, and cannot publish (checkpoint/generation.h).
+ *  2. A failure that another start would come to as well (bad settings, a full disk, a loss that is not finite) ends
+ *     the run; only lost nodes are started again, max_restarts times.
+ *  3. The list of hosts is read, and hosts that do not take part are asked whether they answer, by a thread beside:
+ *     what hangs there stops nobody.
+ *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is
+ *     resumed like that. Between two starts it adds what happened to hosts to the run's metrics (host_log.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ typedef struct supervisor {
 	ls_host_log log;
 } supervisor;
 
-/* ---- looking at the list ------------------------------------------------------------------------------------------- */
+/* ---- looking at the list ----------------------------------------------------------------------------------------- */
 
 static void look_at_list(void *context)
 {
@@ -170,7 +170,7 @@ static void look_now(supervisor *s)
 	s->next_look = ls_clock_seconds() + s->look_every;
 }
 
-/* ---- who takes part ------------------------------------------------------------------------------------------------ */
+/* ---- who takes part ---------------------------------------------------------------------------------------------- */
 
 static size_t usable(const supervisor *s, ls_host **out)
 {
@@ -228,8 +228,7 @@ static ls_status gather(supervisor *s)
 	}
 }
 
-/* ---- a start
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- a start ----------------------------------------------------------------------------------------------------- */
 
 /* A start of ours has taken the run directory: until then it may hold somebody else's run, which is not to be
  * touched. */
@@ -302,7 +301,7 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 	return status;
 }
 
-/* ---- after a start that failed ------------------------------------------------------------------------------------- */
+/* ---- after a start that failed ----------------------------------------------------------------------------------- */
 
 /* The clock of day may jump while a run goes on: only the moment itself is taken from it. */
 static double wall_of(double moment)
@@ -421,7 +420,7 @@ static ls_status supervise(supervisor *s, int *exit_code)
 	return LS_OK;
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 static ls_status check(const ls_elastic_options *o)
 {

@@ -1,13 +1,14 @@
 /*
  * conv_bf16_wgrad.c - weight gradients in bf16: dw[tap] = sum over positions and pairs of samples of x^T . dy.
  *
- * A unit of work is that of conv_wgrad.c. A chunk of positions at a time, whose operands stay in the second-level cache over
- * the taps, is one product of several parts: rows of positions that lie side by side, or with a stride single positions.
- * Every element of the result adds positions in row-major order, and pairs of samples in order, whatever the grouping. Steps of
- * bf16-amx are of the pairs of a part, so there the parts are in the bits: they depend on the shapes and the micro-batch alone.
+ * A unit of work is that of conv_wgrad.c. A chunk of positions at a time, whose operands stay in the second-level cache
+ * over the taps, is one product of several parts: rows of positions that lie side by side, or with a stride single
+ * positions. Every element of the result adds positions in row-major order, and pairs of samples in order, whatever the
+ * grouping. Steps of bf16-amx are of the pairs of a part, so there the parts are in the bits: they depend on the shapes
+ * and the micro-batch alone.
  *
- * Where the kernels want x transposed, its channels are rows and positions lie side by side in them, so that a tap reads its part where it
- * lies, too.
+ * Where the kernels want x transposed, its channels are rows and positions lie side by side in them, so that a tap
+ * reads its part where it lies, too.
  */
 #include "kernels/conv_bf16.h"
 
@@ -49,7 +50,8 @@ static int chunk_positions(const ls_conv_plan *plan)
 	return most < 1 ? 1 : most < plan->forward.w ? (int)most : plan->forward.w;
 }
 
-/* Whole rows of x, which taps move over; those of a chunk where nothing moves; single positions where there is a stride. */
+/* Whole rows of x, which taps move over; those of a chunk where nothing moves; single positions where there is a
+ * stride. */
 static int segment_of(const ls_conv_plan *plan)
 {
 	const ls_conv_geometry *g = &plan->geometry;

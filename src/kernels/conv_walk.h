@@ -29,8 +29,8 @@ ls_conv_tile ls_conv_tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
 void ls_conv_finish_tile(const ls_conv_plan *plan, const ls_conv_epilogue *epilogue, int64_t block, int64_t index,
 			 int64_t rows, float *out);
 
-/* Weight gradients: taps of a unit of work, where there are `units` without cutting taps. Enough units to keep every thread
- * busy to the end, but no more than needed: a group shares its operands. */
+/* Weight gradients: taps of a unit of work, where there are `units` without cutting taps. Enough units to keep every
+ * thread busy to the end, but no more than needed: a group shares its operands. */
 enum { LS_CONV_TAPS_TOGETHER = 64 };
 int ls_conv_tap_group(const ls_conv_plan *plan, int64_t units, int threads);
 

@@ -9,7 +9,7 @@
 #include "base/topk.h"
 #include "data/text_input.h"
 
-/* ---- texts --------------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 /* In quotes only where it has to be. */
 static void put_csv(FILE *to, const char *text)
@@ -51,7 +51,7 @@ static void put_json(FILE *to, const char *text)
 	putc('"', to);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 /* The name of an output, or a number. */
 static const char *output_name(const ls_prediction_lines *l, int64_t i, char *room, size_t size)

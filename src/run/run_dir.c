@@ -410,8 +410,8 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_snapshots *m
 	return position->step < s->total_steps ? describe(s) : describe_complete(s);
 }
 
-/* A run that is refused before it began leaves nothing: neither the lock's file and the number of its start nor, when it is
- * new and empty, its directory. */
+/* A run that is refused before it began leaves nothing: neither the lock's file and the number of its start nor, when
+ * it is new and empty, its directory. */
 static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;

@@ -142,7 +142,8 @@ static ls_status open_data(ls_setup *s)
 	return hash_data(s);
 }
 
-/* Data that have but one label can be listed and looked at; there is nothing to learn from them, but to predict tokens. */
+/* Data that have but one label can be listed and looked at; there is nothing to learn from
+ * them, but to predict tokens. */
 static ls_status check_classes(const ls_dataset *set)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);

@@ -7,8 +7,8 @@
  *     ls_snapshots_take()    every now and then, between two steps, by all nodes
  *     ls_snapshots_end()     removes what is not needed any more
  *
- * A node keeps parameters, its shards of optimizer state, and a copy of the shards of the node before it in the ring: any
- * node may be lost, and what the others have is whole. It does not depend on how many there are then.
+ * A node keeps parameters, its shards of optimizer state, and a copy of the shards of the node before it in the ring:
+ * any node may be lost, and what the others have is whole. It does not depend on how many there are then.
  *
  * Invariants
  *  1. No node begins a snapshot before all have the one before.

@@ -1,6 +1,6 @@
 /*
- * sample_log.h - which samples a node's devices took: a file for a check that a run which lost nodes left none out and used
- * none twice (tools/chaos).
+ * sample_log.h - which samples a node's devices took: a file for a check that a run which lost nodes left none out and
+ * used none twice (tools/chaos).
  *
  * One file per process, DIRECTORY/start-START-node-NODE-PID, and one line per micro-batch when a device takes it:
  *

@@ -24,7 +24,7 @@
 
 static const char *const tasks[] = { "classification", "multi-label", "regression" };
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Every text in quotes: it may be a number, or empty. */
 static void put_text(FILE *to, const char *text)
@@ -76,7 +76,7 @@ ls_status ls_table_schema_to_text(const ls_table_schema *s, char **out)
 	return LS_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static ls_status damaged(const char *where, const ls_record *r, const char *what)
 {

@@ -44,7 +44,7 @@ static const char *end_text(const ls_start *s)
 	return s->outcome[0] ? s->outcome : "-";
 }
 
-/* ---- the picture --------------------------------------------------------------------------------------------------- */
+/* ---- the picture ------------------------------------------------------------------------------------------------- */
 
 /* The row of a host, which is added while there is room; ROWS_MOST: there is none. */
 static size_t row_of(ls_page *page, ls_gantt *g, const char *name)
@@ -127,7 +127,7 @@ static void draw(ls_page *page, const char *run, const ls_memberships *m)
 				  ROWS_MOST);
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static void introduce(ls_page *page, const char *run, const ls_memberships *m)
 {

@@ -1,6 +1,6 @@
 /*
- * The hosts of an elastic run on its page: a bar per host and start, marks with their reasons, a table of starts; names of
- * hosts are text.
+ * The hosts of an elastic run on its page: a bar per host and start, marks with their reasons, a table of
+ * starts; names of hosts are text.
  */
 #include <lockstep/report.h>
 
