@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv_quote.h"
 #include "base/status.h"
 #include "base/topk.h"
 #include "data/text_input.h"
@@ -14,19 +15,10 @@
 /* In quotes only where it has to be. */
 static void put_csv(FILE *to, const char *text)
 {
-	int is_plain = !strpbrk(text, ",\"\r\n");
-
-	if (is_plain) {
+	if (strpbrk(text, ",\"\r\n"))
+		ls_csv_quote(to, text);
+	else
 		fputs(text, to);
-		return;
-	}
-	putc('"', to);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', to);
-		putc(*text, to);
-	}
-	putc('"', to);
 }
 
 /* JSON is UTF-8; names of files may be anything. */

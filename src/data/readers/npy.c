@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/readers/declared.h"
+
 #define SIDE_MAX (1 << 20)
 #define MAGIC "\x93NUMPY"
 enum { MAGIC_BYTES = 6, CHANNELS_LAST_MAX = 4 };
@@ -218,13 +220,7 @@ ls_status ls_npy_parse(ls_npy *out, const uint8_t *data, size_t bytes, const cha
 	ls_npy npy;
 
 	LS_TRY(ls_npy_header(&npy, data, bytes, name));
-	uint64_t declared = npy.header_bytes + npy.elements * (uint64_t)npy.width;
-	if (bytes < declared)
-		return ls_fail(LS_EFORMAT, "%s: truncated: %zu bytes, but its header declares %" PRIu64, name, bytes,
-			       declared);
-	if (bytes > declared)
-		return ls_fail(LS_EFORMAT, "%s: %" PRIu64 " bytes too many: %zu, but its header declares %" PRIu64,
-			       name, bytes - declared, bytes, declared);
+	LS_TRY(ls_declared_check(name, bytes, npy.header_bytes + npy.elements * (uint64_t)npy.width));
 	npy.data = data + npy.header_bytes;
 	*out = npy;
 	return LS_OK;
