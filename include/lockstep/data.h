@@ -19,8 +19,8 @@ extern "C" {
 
 typedef struct ls_dataset ls_dataset;
 
-/* What is learned. Classes: a label per sample, or with float targets a probability per class. Labels that are independent
- * of each other: a number from 0 to 1 per label. Regression: numbers. */
+/* What is learned. Classes: a label per sample, or with float targets a probability per class. Labels that are
+ * independent of each other: a number from 0 to 1 per label. Regression: numbers. */
 typedef enum ls_task { LS_TASK_CLASSIFICATION, LS_TASK_MULTI_LABEL, LS_TASK_REGRESSION } ls_task;
 
 typedef struct ls_dataset_info {
@@ -80,8 +80,8 @@ typedef struct ls_dataset_ops {
  * copied. */
 LS_API ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self);
 
-/* A dataset of images (samples, C, H, W) and labels (samples) in the program's memory. They are checked, not copied, and
- * must outlive the dataset. */
+/* A dataset of images (samples, C, H, W) and labels (samples) in the program's memory. They are checked, not copied,
+ * and must outlive the dataset. */
 LS_API ls_status ls_dataset_from_arrays(ls_dataset **out, const ls_dataset_info *info, const float *images,
 					const int32_t *labels);
 
@@ -94,8 +94,8 @@ typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 typedef struct ls_dataset_options {
 	size_t size;      /* set by LS_DATASET_OPTIONS_INIT */
 	const char *name; /* a name of the dataset table (ls_dataset_row_at), a directory of IDX files, of class folders
-			   * with images, of tar shards with images, of .npy or of .txt files, an .npz file, a shard, or a
-			   * text file */
+			   * with images, of tar shards with images, of .npy or of .txt files, an .npz file, a shard, or
+			   * a text file */
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
 	uint64_t samples; /* size of a generated dataset, or maximum number of samples from files (images: the first N;
@@ -126,13 +126,13 @@ typedef struct ls_dataset_options {
 
 	/* tables: CSV, TSV and JSONL files */
 	const char *target; /* names of the columns to predict, with commas between them; NULL: "target" or "label" */
-	const char *
-		task; /* "classification", "multi-label" or "regression"; NULL or "auto": by the values of the targets */
+	/* "classification", "multi-label" or "regression"; NULL or "auto": by the values of the targets */
+	const char *task;
 	const char *text_column; /* the column of text, for models of text; NULL: a table of numbers and categories */
 	uint64_t skip_bad; /* rows of tables, or image files of folders and shards, that may be left out because they
 			    * cannot be read, each named in a warning. Images are all read once for it */
-	/* how columns become numbers, as ls_dataset_columns() returns it, for weights that were trained with them; NULL:
-	 * by the rows of the training part */
+	/* how columns become numbers, as ls_dataset_columns() returns it, for weights that were trained with them;
+	 * NULL: by the rows of the training part */
 	const char *columns;
 } ls_dataset_options;
 
@@ -185,9 +185,9 @@ typedef struct ls_data_get_options {
 	}
 LS_API ls_status ls_data_get(const ls_data_get_options *options);
 
-/* Who transfers files for ls_data_get(): a function that appends the bytes of `url` from byte `have` on to the file `part`,
- * or makes it empty first where the server does not know ranges; `limit` is the most bytes it may get. NULL: the library
- * itself, with libcurl, where it was built with it (LS_CURL). Call it before, not during, a download. */
+/* Who transfers files for ls_data_get(): a function that appends the bytes of `url` from byte `have` on to the file
+ * `part`, or makes it empty first where the server does not know ranges; `limit` is the most bytes it may get. NULL:
+ * the library itself, with libcurl, where it was built with it (LS_CURL). Call it before, not during, a download. */
 typedef ls_status (*ls_downloader)(void *context, const char *url, const char *part, uint64_t have, uint64_t limit);
 LS_API void ls_set_downloader(ls_downloader download, void *context);
 
@@ -213,13 +213,13 @@ LS_API ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to
 /* The same for a dataset opened with these options; prints both splits, whatever options->split says. */
 LS_API ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to);
 
-/* Read every sample of both splits on `threads` threads (0: all cores), decoding image files unless options->cache says
- * otherwise ("off" is usual here). Prints samples that cannot be read, and how many per second were read. LS_EFORMAT: some
- * cannot be read. */
+/* Read every sample of both splits on `threads` threads (0: all cores), decoding image files unless options->cache
+ * says otherwise ("off" is usual here). Prints samples that cannot be read, and how many per second were read.
+ * LS_EFORMAT: some cannot be read. */
 LS_API ls_status ls_data_check(const ls_dataset_options *options, int threads, FILE *to);
 
-/* What random changes do to training images, as a picture: a row per sample, first as it is, then as a run with that seed
- * sees it in its first epochs. */
+/* What random changes do to training images, as a picture: a row per sample, first as it is, then as a run with that
+ * seed sees it in its first epochs. */
 typedef struct ls_data_show_options {
 	size_t size;         /* set by LS_DATA_SHOW_OPTIONS_INIT */
 	const char *augment; /* as in ls_train_options */

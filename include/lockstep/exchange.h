@@ -26,8 +26,8 @@
  * partial sums; these go to the owners of 1/N of the array each (reduce-scatter), which add them in the order of the
  * tree; the sums go to all (all-gather). For N ranks and arrays of M bytes a rank sends
  *
- *     (N-1)/N (P + 1) M bytes in 2 (N-1) messages, after 2 (N-1) small ones (3 (N-1) where a rank needs more memory than
- *     in calls before),
+ *     (N-1)/N (P + 1) M bytes in 2 (N-1) messages, after 2 (N-1) small ones (3 (N-1) where a rank needs more memory
+ *     than in calls before),
  *
  * and keeps up to (P + P' / N) M bytes of memory, P' being the partial sums of all others. Contributions next to each
  * other are cheapest: a run of a power of two that begins at a multiple of it is one partial sum, any run of n has at
@@ -87,8 +87,9 @@ LS_API int ls_allreduce_ranks(const ls_allreduce *reduce);
  * processors do.
  *
  * LS_EINVALID, LS_EMISMATCH: ranks disagree, or a contribution is missing or given twice. All ranks get an error, `out`
- * is not changed, and the next call may be a right one. LS_EMEMORY: the same, where a rank has not enough. LS_EPEER: a rank was silent for `timeout`; messages may be
- * under way to and from `out`, so the program must end, by MPI_Abort() best.
+ * is not changed, and the next call may be a right one. LS_EMEMORY: the same, where a rank has not enough. LS_EPEER: a
+ * rank was silent for `timeout`; messages may be under way to and from `out`, so the program must end, by MPI_Abort()
+ * best.
  *
  * Memory is allocated when a call needs more than those before it.
  */

@@ -7,8 +7,8 @@
  *     if (ls_generate(model, &options, NULL) != LS_OK)
  *             puts(ls_last_error());
  *
- * A token is sampled from what the model predicts after the text so far, and appended to it. Which one depends on the weights,
- * the prompt, the seed and the number of the sample alone: not on how many samples there are, nor on threads.
+ * A token is sampled from what the model predicts after the text so far, and appended to it. Which one depends on the
+ * weights, the prompt, the seed and the number of the sample alone: not on how many samples there are, nor on threads.
  */
 #ifndef LOCKSTEP_GENERATE_H
 #define LOCKSTEP_GENERATE_H
@@ -32,12 +32,12 @@ typedef struct ls_generate_options {
 	int64_t threads; /* 0: all cores */
 	int ignore_eos;  /* 0: the end-of-text token ends a sample; 1: it continues */
 	int unused;      /* fills the struct up; stays 0 */
-	/* Called with the bytes of every new token, which may end inside a character; NULL: nobody wants them. A call with 0
-	 * bytes ends the sample. */
+	/* Called with the bytes of every new token, which may end inside a character; NULL: nobody wants them. A call
+	 * with 0 bytes ends the sample. */
 	void (*write)(void *context, int64_t sample, const char *bytes, size_t count);
-	int (*stop)(
-		void *context); /* asked between tokens: not 0 ends all samples here, with LS_EINTERRUPTED; may be NULL */
-	void *context;          /* of both */
+	/* Asked between tokens: not 0 ends all samples here, with LS_EINTERRUPTED; may be NULL. */
+	int (*stop)(void *context);
+	void *context; /* of both */
 } ls_generate_options;
 #define LS_GENERATE_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \

@@ -24,12 +24,13 @@
 extern "C" {
 #endif
 
-/* ---- ending a run --------------------------------------------------------------------------------------------------- */
+/* ---- ending a run ------------------------------------------------------------------------------------------------ */
 
 /*
- * A request to stop, for the runs whose options.stop it is: such a run finishes its step, writes a checkpoint and returns
- * LS_EINTERRUPTED; an ls_eval() finishes its micro-batches and does. On several nodes it is enough that one node requests it. Requesting is safe in a signal
- * handler and from any thread. A handle that was requested stays so until it is cleared.
+ * A request to stop, for the runs whose options.stop it is: such a run finishes its step, writes a checkpoint and
+ * returns LS_EINTERRUPTED; an ls_eval() finishes its micro-batches and does. On several nodes it is enough that
+ * one node requests it. Requesting is safe in a signal handler and from any thread. A handle that was requested
+ * stays so until it is cleared.
  */
 typedef struct ls_stop ls_stop;
 LS_API ls_status ls_stop_new(ls_stop **out);
@@ -38,7 +39,7 @@ LS_API void ls_stop_request(ls_stop *stop);
 LS_API void ls_stop_clear(ls_stop *stop);
 LS_API int ls_stop_is_requested(const ls_stop *stop);
 
-/* ---- following a run ------------------------------------------------------------------------------------------------ */
+/* ---- following a run --------------------------------------------------------------------------------------------- */
 
 /* A step is complete. */
 typedef struct ls_train_step {
@@ -88,8 +89,9 @@ typedef struct ls_train_checkpoint {
 typedef enum ls_train_line { LS_LINE_RESULT, LS_LINE_NOTE, LS_LINE_WARNING } ls_train_line;
 
 /*
- * Each may be NULL. `step`, `epoch` and `test` are called on every node, `checkpoint` on the first, by the thread that called
- * ls_train(). A status other than LS_OK ends the run as a stop does, with a checkpoint, and ls_train() returns it.
+ * Each may be NULL. `step`, `epoch` and `test` are called on every node, `checkpoint` on the first, by the thread that
+ * called ls_train(). A status other than LS_OK ends the run as a stop does, with a checkpoint, and ls_train() returns
+ * it.
  *
  * `log` gets every line that would be printed, without a line feed, and then nothing is printed and no progress shown:
  * a program whose `log` does nothing is silent. It may be called by any thread of the run.

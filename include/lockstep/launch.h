@@ -25,8 +25,8 @@ typedef struct ls_host {
 } ls_host;
 
 /* "lm1:3,lm6:2": one entry per node. A host may have several entries. Either all entries give a number of devices or
- * none does. "@FILE": from a file with an entry per line, "lm1:3", "lm1 3" or "lm1 slots=3"; '#' begins a comment. Free with
- * ls_hosts_free(). */
+ * none does. "@FILE": from a file with an entry per line, "lm1:3", "lm1 3" or "lm1 slots=3"; '#' begins a comment.
+ * Free with ls_hosts_free(). */
 LS_API ls_status ls_hosts_parse(ls_host **out, size_t *count, const char *text);
 LS_API void ls_hosts_free(ls_host *hosts);
 
@@ -44,8 +44,8 @@ LS_API int ls_launched_by_us(void);
 
 /* A node started by ls_launch() calls this as soon as it handles SIGUSR1. When the launcher is asked to stop, the first
  * node raises SIGUSR1 in itself and must stop the other nodes (ls_train() does that). The request arrives on standard
- * input, which is therefore empty for the program. If the node ends with a status other than zero or by a signal, and mpirun
- * does not end its daemon on that host within seconds, a process that this starts ends it. */
+ * input, which is therefore empty for the program. If the node ends with a status other than zero or by a signal, and
+ * mpirun does not end its daemon on that host within seconds, a process that this starts ends it. */
 LS_API void ls_launch_report(void);
 
 /* Print the final error message of this program on standard error, as one line. In a node started by ls_launch() the
@@ -73,8 +73,8 @@ typedef struct ls_launch_options {
  */
 LS_API ls_status ls_launch(const ls_launch_options *options, int *exit_code);
 
-/* A run that goes on while hosts die, leave and join. In a job of Slurm hosts and discover may both be NULL: the nodes are those
- * that the job has, asked for every ten seconds. */
+/* A run that goes on while hosts die, leave and join. In a job of Slurm hosts and discover may both be NULL: the nodes
+ * are those that the job has, asked for every ten seconds. */
 typedef struct ls_elastic_options {
 	size_t size;          /* set by LS_ELASTIC_OPTIONS_INIT */
 	const char *hosts;    /* as for ls_hosts_parse(), one entry per host; a file is read again when it changes */
@@ -92,11 +92,11 @@ typedef struct ls_elastic_options {
 	}
 
 /*
- * The same as ls_launch(), on as many of the hosts as can take part. When a node dies, is silent or cut off, the others are
- * ended, and all hosts that answer start again from the newest checkpoint, to the bits of a run that nothing happened to;
- * a host that comes back or is new makes the nodes stop with a checkpoint and start again with it. A host that fails three
- * times in a row is left out for a minute, then for longer. A failure that another start would come to as well ends the
- * run. Lines that begin with "Elastic:" report it on standard output.
+ * The same as ls_launch(), on as many of the hosts as can take part. When a node dies, is silent or cut off, the others
+ * are ended, and all hosts that answer start again from the newest checkpoint, to the bits of a run that nothing
+ * happened to; a host that comes back or is new makes the nodes stop with a checkpoint and start again with it. A host
+ * that fails three times in a row is left out for a minute, then for longer. A failure that another start would come to
+ * as well ends the run. Lines that begin with "Elastic:" report it on standard output.
  */
 LS_API ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code);
 

@@ -56,7 +56,8 @@
  * several threads do not disturb each other; under mpirun a process has one ls_train() at a time. The library prints
  * only where its header says so.
  *
- * bench.h, sweep.h, plan.h, probe.h, report.h and serve.h are in liblockstep-tools: link with pkg-config lockstep-tools.
+ * bench.h, sweep.h, plan.h, probe.h, report.h and serve.h are in liblockstep-tools: link with pkg-config
+ * lockstep-tools.
  */
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H

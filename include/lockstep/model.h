@@ -26,7 +26,7 @@ extern "C" {
 
 typedef struct ls_model ls_model; /* ls_train() trains one, too: options.model_handle */
 
-/* ---- from where ---------------------------------------------------------------------------------------------------- */
+/* ---- from where -------------------------------------------------------------------------------------------------- */
 
 typedef struct ls_model_load_options {
 	size_t size;        /* set by LS_MODEL_LOAD_OPTIONS_INIT */
@@ -66,7 +66,7 @@ LS_API void ls_model_free(ls_model *model); /* harmless on NULL */
 /* Where it predicts from now on, as in ls_model_load_options. */
 LS_API ls_status ls_model_set_devices(ls_model *model, int64_t devices, int64_t threads);
 
-/* ---- what it is ---------------------------------------------------------------------------------------------------- */
+/* ---- what it is -------------------------------------------------------------------------------------------------- */
 
 typedef struct ls_model_facts {
 	const char *name;            /* "resnet18"; NULL: of the program's own graph. Borrowed */
@@ -87,7 +87,7 @@ LS_API const ls_normalisation *ls_model_normalisation(const ls_model *model);
 /* The name of class i, "very negative"; NULL: not known. Borrowed. */
 LS_API const char *ls_model_class_name(const ls_model *model, int64_t i);
 
-/* ---- samples ------------------------------------------------------------------------------------------------------- */
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
 
 /* From files and text to what the model takes. Several threads may make samples of one model at a time, also while it
  * predicts. */
@@ -106,29 +106,31 @@ typedef struct ls_image_options {
 	}
 
 /*
- * The bytes of a PNG or JPEG file to a sample (C, H, W), normalised. Colour becomes grey by 0.299 R + 0.587 G + 0.114 B
- * and grey becomes colour by three equal channels, as the model wants it; transparency is dropped. An image of the
- * model's height and width is taken pixel by pixel, others are scaled by a triangle filter (bilinear, without aliasing).
+ * The bytes of a PNG or JPEG file to a sample (C, H, W), normalised. Colour becomes grey by 0.299 R + 0.587 G +
+ * 0.114 B and grey becomes colour by three equal channels, as the model wants it; transparency is dropped. An
+ * image of the model's height and width is taken pixel by pixel, others are scaled by a triangle filter
+ * (bilinear, without aliasing).
  */
 LS_API ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t count,
 				     const ls_image_options *options, float *image);
 
-/* Pixels (C, H, W) from 0 to 255, in place: (pixel / 255 - mean) / deviation. A number outside that range, or none, is an
- * error that says which. */
+/* Pixels (C, H, W) from 0 to 255, in place: (pixel / 255 - mean) / deviation. A number outside that range, or none, is
+ * an error that says which. */
 LS_API ls_status ls_model_normalise(const ls_model *model, float *pixels);
 
-/* A text, UTF-8, to [CLS] tokens [SEP]: tokens and length of `out`, and its segments unless they are NULL; the arrays are
- * the caller's, of tokens_max elements. *cut, unless it is NULL: tokens that were too many and left out. For a language
- * model: the tokens alone, the last ones of a text that is too long. */
+/* A text, UTF-8, to [CLS] tokens [SEP]: tokens and length of `out`, and its segments unless they are NULL; the arrays
+ * are the caller's, of tokens_max elements. *cut, unless it is NULL: tokens that were too many and left out. For a
+ * language model: the tokens alone, the last ones of a text that is too long. */
 LS_API ls_status ls_model_tokenize(const ls_model *model, const char *text, size_t bytes, ls_text_sample *out,
 				   int *cut);
 
-/* Values of columns, as a CSV file has them, to the features of a model that was trained on a table of numbers and
- * categories: (channels) floats. A column that is not named has no value; one that the model does not know is not looked at. */
+/* Values of columns, as a CSV file has them, to the features of a model that was trained on a table of
+ * numbers and categories: (channels) floats. A column that is not named has no value; one that the model does
+ * not know is not looked at. */
 LS_API ls_status ls_model_read_row(const ls_model *model, const char *const *names, const char *const *values,
 				   size_t count, float *features);
 
-/* ---- prediction ---------------------------------------------------------------------------------------------------- */
+/* ---- prediction -------------------------------------------------------------------------------------------------- */
 
 /* Images (count, C, H, W), normalised as the model wants them, to logits (count, outputs). */
 LS_API ls_status ls_model_predict(ls_model *model, const float *images, int64_t count, float *logits);
@@ -137,14 +139,14 @@ LS_API ls_status ls_model_predict(ls_model *model, const float *images, int64_t 
  * at. The outputs of a language model are those of the token after the last. */
 LS_API ls_status ls_model_predict_text(ls_model *model, const ls_text_sample *samples, int64_t count, float *logits);
 
-/* Logits (rows, outputs) to what they stand for, in place: probabilities of classes, which add up to 1, of labels, each from
- * 0 to 1, or numbers in the units of the targets. */
+/* Logits (rows, outputs) to what they stand for, in place: probabilities of classes, which add up to 1, of labels, each
+ * from 0 to 1, or numbers in the units of the targets. */
 LS_API ls_status ls_model_interpret(const ls_model *model, float *logits, int64_t rows);
 
 /* Softmax of each row, in place. */
 LS_API void ls_softmax(float *logits, int64_t rows, int64_t outputs);
 
-/* ---- parameters ---------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 typedef struct ls_model_param {
 	const char *name; /* "conv1.weight"; borrowed */
@@ -161,7 +163,7 @@ LS_API int ls_model_param_of(const ls_model *model, const char *name, ls_model_p
 LS_API ls_status ls_model_get(const ls_model *model, const char *name, float *values, uint64_t elements);
 LS_API ls_status ls_model_set(ls_model *model, const char *name, const float *values, uint64_t elements);
 
-/* ---- to where ------------------------------------------------------------------------------------------------------ */
+/* ---- to where ---------------------------------------------------------------------------------------------------- */
 
 /* A safetensors file that ls_model_load() and PyTorch read. */
 LS_API ls_status ls_model_save(const ls_model *model, const char *path);

@@ -18,8 +18,8 @@ typedef struct ls_text_model {
 			   predicts all */
 	int vocabulary; /* 0 means 30522, BERT's, or 50257, GPT-2's */
 	int layers, hidden, heads, ffn; /* of models that have no size of their own: 6, 256, 4, 4 * hidden */
-	int positions; /* rows of the position embedding: 256, or more where samples are longer; of GPT 1024 */
-	int lora; /* of GPT: rank of adapters beside the layers of query, key and value, which alone are trained; 0: none */
+	int positions;   /* rows of the position embedding: 256, or more where samples are longer; of GPT 1024 */
+	int lora;        /* of GPT: rank of adapters beside query, key and value, which alone are trained; 0: none */
 	int reserved[7]; /* 0 */
 } ls_text_model;
 

@@ -84,8 +84,8 @@ typedef struct ls_operator_call {
 	size_t size;
 	const void *options;
 	int is_training;
-	/* For random numbers in training: of the run's seed, the step, the layer and the sample. The same in forward and
-	 * backward, however the work is spread. */
+	/* For random numbers in training: of the run's seed, the step, the layer and the sample. The same in forward
+	 * and backward, however the work is spread. */
 	uint64_t key;
 	int inputs;
 	int64_t rows[LS_OPERATOR_INPUTS];

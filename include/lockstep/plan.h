@@ -113,8 +113,8 @@ LS_API char *ls_forecast_to_json(const ls_forecast *forecast);
  *     ls_fit_release(&fit);
  *
  * One-node rows give the rate of a device and the cost of the exchange inside a node, the model's graph gives the
- * profile. Rows of a sweep are simulated as Lockstep trains; those of a table as other trainers do, which exchange after
- * backward. Rows that cannot be used are left out and listed.
+ * profile. Rows of a sweep are simulated as Lockstep trains; those of a table as other trainers do, which exchange
+ * after backward. Rows that cannot be used are left out and listed.
  */
 typedef struct ls_fit_options {
 	size_t size;       /* set by LS_FIT_OPTIONS_INIT */

@@ -18,10 +18,10 @@
 extern "C" {
 #endif
 
-/* What an input is. LS_INPUT_ANY: PNG, JPEG, tar files of them, IDX and NumPy's .npy and .npz by their first bytes; what ends
- * with .csv or .csv.gz is CSV; other files are lines of text for a model of text, and CSV for one of images. All but .npz and
- * tar may be gzip. Integers of NumPy are pixels from 0 to 255; floats are taken as they were trained on, or, of a model of
- * bytes, as pixels from 0 to 1. */
+/* What an input is. LS_INPUT_ANY: PNG, JPEG, tar files of them, IDX and NumPy's .npy and .npz by their first bytes;
+ * what ends with .csv or .csv.gz is CSV; other files are lines of text for a model of text, and CSV for one of images.
+ * All but .npz and tar may be gzip. Integers of NumPy are pixels from 0 to 255; floats are taken as they were trained
+ * on, or, of a model of bytes, as pixels from 0 to 1. */
 typedef enum ls_input_kind {
 	LS_INPUT_ANY,
 	LS_INPUT_IMAGE,
@@ -66,8 +66,8 @@ typedef struct ls_predict_result {
 
 /*
  * Predict every sample of every input, in order, in memory that does not grow with their number. Writes a line per
- * sample: the input, the row in it (a line, or of IDX, NumPy and tar the number of an image, from 1), the label with its name, where
- * names are known, and its probability, of `top` classes. `result` may be NULL.
+ * sample: the input, the row in it (a line, or of IDX, NumPy and tar the number of an image, from 1), the label with
+ * its name, where names are known, and its probability, of `top` classes. `result` may be NULL.
  */
 LS_API ls_status ls_predict(ls_model *model, const ls_predict_options *options, ls_predict_result *result);
 

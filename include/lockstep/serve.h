@@ -7,8 +7,9 @@
  *     curl -d '{"inputs": [[0, 0, ...]]}' http://127.0.0.1:8080/predict
  *     {"predictions":[{"label":7,"probability":0.894036353}]}
  *
- * A request is predicted at once when the model is free; requests that arrive while it computes are predicted together. That
- * never changes an answer: a prediction has the same bits whatever is predicted with it. docs/predict.md has the requests and answers.
+ * A request is predicted at once when the model is free; requests that arrive while it computes are predicted together.
+ * That never changes an answer: a prediction has the same bits whatever is predicted with it. docs/predict.md has the
+ * requests and answers.
  */
 #ifndef LOCKSTEP_SERVE_H
 #define LOCKSTEP_SERVE_H
@@ -22,19 +23,20 @@ extern "C" {
 typedef struct ls_serve_options {
 	size_t size;        /* set by LS_SERVE_OPTIONS_INIT */
 	const char *listen; /* "127.0.0.1:8080", "[::1]:8080"; port 0: any that is free */
-	const char *
-		token_file; /* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only
-				   where the address is a loopback one */
+	/* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only where the address
+	 * is a loopback one */
+	const char *token_file;
 	ls_resize resize; /* images of another size */
 
 	int64_t max_batch;  /* samples that are predicted at a time */
 	double max_wait_ms; /* longest time that samples wait for others, until there are max_batch; 0: they do not */
 	int64_t max_body;   /* bytes of a request */
 	int64_t max_connections; /* more are answered with 503 */
-	double timeout; /* seconds in which a connection must complete a request, from its beginning or its last answer on;
-				then it is closed */
-	int quiet;      /* print nothing */
-	int unused;     /* fills the struct up; stays 0 */
+	/* seconds in which a connection must complete a request, from its beginning or its last answer on; then it is
+	 * closed */
+	double timeout;
+	int quiet;  /* print nothing */
+	int unused; /* fills the struct up; stays 0 */
 } ls_serve_options;
 #define LS_SERVE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -50,9 +52,10 @@ typedef struct ls_serve_result {
 } ls_serve_result;
 
 /*
- * Serve until ls_serve_stop(): then no new request is taken, those that were accepted are answered, and it returns
- * LS_OK. Prints "listening on http://ADDRESS:PORT" on standard output when it is ready. One at a time in a process; no
- * other thread may use the model meanwhile. May raise the soft limit on open files to the hard one. `result` may be NULL.
+ * Serve until ls_serve_stop(): then no new request is taken, those that were accepted are answered, and it
+ * returns LS_OK. Prints "listening on http://ADDRESS:PORT" on standard output when it is ready. One at a time
+ * in a process; no other thread may use the model meanwhile. May raise the soft limit on open files to the
+ * hard one. `result` may be NULL.
  */
 LS_API ls_status ls_serve(ls_model *model, const ls_serve_options *options, ls_serve_result *result);
 

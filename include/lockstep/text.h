@@ -32,7 +32,7 @@ typedef struct ls_vocab_make_options {
 	size_t path_count;
 	const char *out;     /* the file to write; an old one is replaced when the new one is complete */
 	uint64_t pieces;     /* maximum number of pieces: 5 special ones, characters, and learnt pieces */
-	uint64_t min_count;  /* a pair that occurs less often is not joined to a piece; 0: 2 */
+	uint64_t min_count;  /* a pair that occurs less often is not joined to a piece; 0: 2. Not with `chars` */
 	int cased;           /* keep capitals and accents */
 	int replace_invalid; /* drop bytes that are not UTF-8; else they are an error */
 	int quiet;           /* no progress bar, no line at the end */
@@ -47,7 +47,8 @@ typedef struct ls_vocab_make_options {
 		.size = sizeof(ls_vocab_make_options), .pieces = 30522, .min_count = 2                                 \
 	}
 
-/* Learn a vocabulary from texts: WordPiece, or for language models byte-pair encoding. The same texts and options give the same file, byte for byte. */
+/* Learn a vocabulary from texts: WordPiece, or for language models byte-pair encoding. The same texts and options give
+ * the same file, byte for byte. */
 LS_API ls_status ls_vocab_make(const ls_vocab_make_options *options);
 
 #ifdef __cplusplus

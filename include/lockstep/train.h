@@ -117,8 +117,9 @@ typedef struct ls_train_options {
 
 	const char *augment;    /* "crop:4,flip": random changes of training images, in this order; "none" */
 	double label_smoothing; /* of the cross-entropy, as PyTorch has it; 0: none */
-	int64_t lora; /* gpt: train adapters of this rank beside the layers of query, key and value, and nothing else (LoRA);
-		       * 0: train all parameters */
+	/* gpt: train adapters of this rank beside the layers of query, key and value, and nothing else (LoRA); 0: train
+	 * all parameters */
+	int64_t lora;
 
 	/* tables: CSV, TSV and JSONL files, as in ls_dataset_options */
 	const char *target; /* names of the columns to predict, "price" or "a,b"; NULL: "target" or "label" */
@@ -130,8 +131,8 @@ typedef struct ls_train_options {
 	const char *class_weights; /* "auto" (inverse to how often a class occurs), "0.5,2,1", or "none" */
 	const char *loss;          /* "auto" (by the task), "cross-entropy", "bce" (binary cross-entropy) or "mse" */
 
-	/* Evaluations, and what follows from them. The best is that with the best `keep_best`, or with the least loss where
-	 * that is NULL. */
+	/* Evaluations, and what follows from them. The best is that with the best `keep_best`, or with the
+	 * least loss where that is NULL. */
 	int64_t eval_steps;      /* evaluate every N steps and not by epochs; 0: by eval_every */
 	const char *keep_best;   /* keep the best weights as RUN/best.safetensors, by "loss", "accuracy", ... */
 	int64_t early_stop;      /* end after N evaluations without a better one; 0: never */
@@ -147,8 +148,8 @@ typedef struct ls_train_options {
 	int elastic;
 	int unused; /* fills the struct up; stays 0 */
 
-	/* how convolutions are computed: "direct"; "winograd": 3x3 layers of stride 1 by Winograd's algorithm, which has fewer
-	 * products and other bits; "auto": by the shape of each layer, the same on every machine */
+	/* how convolutions are computed: "direct"; "winograd": 3x3 layers of stride 1 by Winograd's algorithm, which
+	 * has fewer products and other bits; "auto": by the shape of each layer, the same on every machine */
 	const char *conv;
 
 	int64_t snapshot_every; /* steps between snapshots in memory; 0: with `elastic` by their cost, else none */
@@ -208,9 +209,9 @@ typedef struct ls_setting_value {
 	const char *name, *summary;
 } ls_setting_value;
 
-/* Value i of a setting whose values have names: models, datasets, optimizers, schedules, strategies, wires, ... Returns 0
- * past the end, and for settings that are numbers, files or texts. Rows of other tables with the name of such a setting
- * have its values. */
+/* Value i of a setting whose values have names: models, datasets, optimizers, schedules, strategies, wires, ...
+ * Returns 0 past the end, and for settings that are numbers, files or texts. Rows of other tables with the name of
+ * such a setting have its values. */
 LS_API int ls_setting_value_at(const ls_setting *row, size_t i, ls_setting_value *out);
 
 /* A name that an option has in other trainers: what it is here, and what is different about it. */
@@ -373,8 +374,8 @@ typedef struct ls_eval_result {
 	uint64_t reserved[1];      /* 0 */
 } ls_eval_result;
 
-/* Evaluate. `result` may be NULL. LS_EINTERRUPTED: options.stop or ls_train_stop() has ended it, between two micro-batches;
- * nothing is written. */
+/* Evaluate. `result` may be NULL. LS_EINTERRUPTED: options.stop or ls_train_stop() has ended it, between two
+ * micro-batches; nothing is written. */
 LS_API ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);
 
 #ifdef __cplusplus

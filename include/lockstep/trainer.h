@@ -26,9 +26,9 @@
  * A step has the same bits on any number of devices and threads, and those of ls_train() for the same samples, batch
  * and micro-batch. After every call the model has the new weights: predict with it, look at them, save it.
  *
- * Threads: a trainer and its model are used from one thread at a time. Several trainers with models of their own may run
- * side by side, in threads of the program. It trains on this machine, also in a program that mpirun started. Nothing is
- * printed.
+ * Threads: a trainer and its model are used from one thread at a time. Several trainers with models of their own may
+ * run side by side, in threads of the program. It trains on this machine, also in a program that mpirun started.
+ * Nothing is printed.
  */
 #ifndef LOCKSTEP_TRAINER_H
 #define LOCKSTEP_TRAINER_H
@@ -43,13 +43,13 @@ extern "C" {
 
 typedef struct ls_trainer ls_trainer;
 
-/* ---- making -------------------------------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 typedef struct ls_trainer_options {
 	size_t size; /* of this struct: LS_TRAINER_OPTIONS_INIT sets it */
 
-	/* Samples of a step. A step may have fewer than `batch`; it is cut into micro-batches of micro_batch samples, the
-	 * last of which may be smaller. */
+	/* Samples of a step. A step may have fewer than `batch`; it is cut into micro-batches of micro_batch samples,
+	 * the last of which may be smaller. */
 	int64_t batch;
 	int64_t micro_batch; /* 0: `batch` in equal parts of at most LS_MICRO_BATCH */
 
@@ -74,9 +74,9 @@ typedef struct ls_trainer_options {
 	int64_t threads; /* per device; 0: share the cores equally between the devices */
 	const char *pin; /* threads stay on cores of their own: "off", "on", "auto" */
 
-	const char *
-		augment; /* "crop:4,flip": random changes of the images of ls_trainer_run(), as in ls_train_options; arrays
-			      * are taken as they are. NULL: none */
+	/* "crop:4,flip": random changes of the images of ls_trainer_run(), as in ls_train_options; arrays are taken as
+	 * they are. NULL: none */
+	const char *augment;
 } ls_trainer_options;
 #define LS_TRAINER_OPTIONS_INIT                                                                                        \
 	{                                                                                                              \
@@ -89,7 +89,7 @@ typedef struct ls_trainer_options {
 LS_API ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_options *options);
 LS_API void ls_trainer_free(ls_trainer *trainer); /* harmless on NULL; the model keeps its weights */
 
-/* ---- steps --------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* Samples in the program's memory. */
 typedef struct ls_batch {
@@ -144,7 +144,7 @@ LS_API ls_status ls_trainer_run(ls_trainer *trainer, const ls_dataset *dataset, 
 typedef int (*ls_trainer_hook)(void *context, const ls_trainer_report *report);
 LS_API ls_status ls_trainer_set_hook(ls_trainer *trainer, ls_trainer_hook hook, void *context);
 
-/* ---- a step in two halves ------------------------------------------------------------------------------------------ */
+/* ---- a step in two halves ---------------------------------------------------------------------------------------- */
 
 /* Backward without the update: computes the gradient and leaves the weights as they are (running statistics of batch
  * normalisation move). Called again before ls_trainer_update(), gradients add up to that of all samples together.
@@ -164,7 +164,7 @@ LS_API ls_status ls_trainer_set_gradient(ls_trainer *trainer, const char *name, 
 LS_API ls_status ls_trainer_update(ls_trainer *trainer, double *gradient_norm);
 LS_API ls_status ls_trainer_zero_gradient(ls_trainer *trainer); /* discards the gradient, without an update */
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------ */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 /* Loss and accuracy with the weights as they are and running statistics; any number of samples. */
 LS_API ls_status ls_trainer_evaluate(ls_trainer *trainer, const ls_batch *batch, ls_eval_result *result);
@@ -186,9 +186,10 @@ typedef struct ls_trainer_position {
 LS_API ls_status ls_trainer_get_position(const ls_trainer *trainer, ls_trainer_position *out);
 
 /*
- * All that a step changes: weights, the optimizer's state, where it is and the learning rate's schedule. `directory` gets
- * a checkpoint as a run directory has them (docs/files.md), whole or not at all, and keeps the newest `keep` of them (0:
- * all). A trainer on the same model with the same options, on any devices, that loads it goes on with the same bits.
+ * All that a step changes: weights, the optimizer's state, where it is and the learning rate's schedule.
+ * `directory` gets a checkpoint as a run directory has them (docs/files.md), whole or not at all, and keeps the
+ * newest `keep` of them (0: all). A trainer on the same model with the same options, on any devices, that loads
+ * it goes on with the same bits.
  */
 LS_API ls_status ls_trainer_save(const ls_trainer *trainer, const char *directory, int64_t keep);
 /* The newest. After a failure while weights are read, the trainer cannot go on. */

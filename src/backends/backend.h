@@ -147,9 +147,9 @@ struct ls_backend {
 /* The table of backends. NULL past the end. */
 const ls_backend *ls_backend_at(size_t i);
 
-/* The backend of a job: the row of this name, or with NULL the first of the table. Checks that this machine supports the
- * instruction set that was asked for, and the backend. A job chooses once, where it is set up, and hands the row down:
- * nothing else has a default. */
+/* The backend of a job: the row of this name, or with NULL the first of the table. Checks that this machine supports
+ * the instruction set that was asked for, and the backend. A job chooses once, where it is set up, and hands the row
+ * down: nothing else has a default. */
 ls_status ls_backend_choose(const char *name, const ls_backend **out);
 
 /* shared_grads() of a backend that runs a micro-batch whole where batch statistics couple its samples, and otherwise in

@@ -45,7 +45,8 @@ void ls_profiler_span(void *context, int is_backward, double begin_s, double end
 /* The step is over; it counts or it does not. */
 void ls_profiler_end_step(ls_profiler *profiler, const ls_profiler_step *step, int counts);
 
-/* Times, layers, tiles and micro-batches of `out`; its layers are released with it. `update_s` is this device's share. */
+/* Times, layers, tiles and micro-batches of `out`; its layers are released with it. `update_s` is this device's
+ * share. */
 ls_status ls_profiler_take(ls_profiler *profiler, ls_profile *out);
 
 /* The ranges that become ready after node i's backward. */

@@ -58,8 +58,8 @@ static int put_zeros(struct ls_file_guard *guard, uintptr_t begin, uintptr_t at)
 {
 	uintptr_t from = at / page * page, end = begin + guard->bytes;
 	atomic_store(&guard->lost, 1);
-	/* The system call itself: mmap() is not on the list of functions for signal handlers, and thread sanitizer would
-	 * take it for a write that others read meanwhile, as they may. */
+	/* The system call itself: mmap() is not on the list of functions for signal handlers, and thread sanitizer
+	 * would take it for a write that others read meanwhile, as they may. */
 	return syscall(SYS_mmap, from, end - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
 		       -1, 0) != -1;
 }

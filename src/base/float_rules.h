@@ -1,8 +1,9 @@
 /*
  * float_rules.h - how a thread rounds: to nearest, with subnormal numbers.
  *
- * This is how every thread of a process starts. But a library that was compiled with -ffast-math, loaded into the
- * program that trains, may have set its threads to flush subnormal numbers to zero, and then their bits would be others.
+ * This is how every thread of a process starts. But a library that was compiled with -ffast-math,
+ * loaded into the program that trains, may have set its threads to flush subnormal numbers to zero, and
+ * then their bits would be others.
  */
 #ifndef LS_BASE_FLOAT_RULES_H
 #define LS_BASE_FLOAT_RULES_H

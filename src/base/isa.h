@@ -6,8 +6,8 @@
  * functions; the module's dispatch selects the table of ls_isa_get().
  *
  * All of them give the same bits. What such a file sums, and in which order, is written out in lanes; a multiply-add is
- * fused where the source says so and nowhere else (the compiler contracts nothing), and "generic" computes it exactly where
- * the processor has no such instruction (kernels/simd/fma.h).
+ * fused where the source says so and nowhere else (the compiler contracts nothing), and "generic" computes it exactly
+ * where the processor has no such instruction (kernels/simd/fma.h).
  */
 #ifndef LS_BASE_ISA_H
 #define LS_BASE_ISA_H

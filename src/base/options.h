@@ -2,7 +2,8 @@
  * options.h - options of programs that were compiled against an older or a newer version of the headers.
  *
  * A struct of options begins with its size, set by its LS_..._OPTIONS_INIT; later versions add fields at its end
- * (docs/decisions/0021). A public function has the defaults in a struct of its own and puts what it was given over them:
+ * (docs/decisions/0021). A public function has the defaults in a struct of its own and puts what it was given over
+ * them:
  *
  *     ls_train_options own = LS_TRAIN_OPTIONS_INIT;
  *     LS_TRY(LS_OPTIONS_TAKE(&own, options, given, "LS_TRAIN_OPTIONS_INIT"));

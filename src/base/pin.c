@@ -3,8 +3,8 @@
  *
  * Cores are listed so that neighbours share caches and memory. With enough cores, device d of D starts at core
  * d * cores / D and takes the next T: a device's threads are neighbours, and devices are spread over caches and memory
- * channels. Where that would cut a device in two by a border between NUMA domains and need not, devices are shared out to
- * the domains first, and spread inside each. With too few cores, threads are assigned round robin.
+ * channels. Where that would cut a device in two by a border between NUMA domains and need not, devices are shared out
+ * to the domains first, and spread inside each. With too few cores, threads are assigned round robin.
  *
  * Invariant: while any plan binds threads, `process.mask` holds what the process could use before: a bound thread that
  * asks the scheduler sees its own core only.
@@ -135,7 +135,8 @@ void ls_pin_plan_release(ls_pin_plan *plan)
 	*plan = (ls_pin_plan){ 0 };
 }
 
-/* Domain k of K has the devices from k*D/K, rounded up, to before those of domain k + 1: the first domains have more. */
+/* Domain k of K has the devices from k*D/K, rounded up, to before those of domain k + 1: the first domains have
+ * more. */
 static int first_device(const ls_pin_plan *plan, int domain)
 {
 	int domains = plan->places.domains;

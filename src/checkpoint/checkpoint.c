@@ -71,8 +71,8 @@ static const char *what_is_left(const char *run)
 	return present ? "earlier ones are untouched" : "there is no earlier one";
 }
 
-/* Remove what a failed save wrote, to free a full disk; the failure's message stays the one shown. A newer start of the run
- * may have a directory of the same name. */
+/* Remove what a failed save wrote, to free a full disk; the failure's message stays the one shown. A newer start of the
+ * run may have a directory of the same name. */
 static ls_status give_up(ls_status status, const char *run, const char *directory, const ls_ckpt_content *content)
 {
 	char message[2048];

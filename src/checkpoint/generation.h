@@ -1,9 +1,10 @@
 /*
  * generation.h - every start of a run has a number, and only the newest start may publish.
  *
- * A run directory is locked by the process that trains there. A lock does not hold everywhere: a file server forgets that of
- * a host that was cut off, some file systems have none. So each start writes the next number into RUN/.generation, and
- * whoever finds a larger one there than its own belongs to an older start: it must publish nothing, and ends.
+ * A run directory is locked by the process that trains there. A lock does not hold everywhere: a file server forgets
+ * that of a host that was cut off, some file systems have none. So each start writes the next number into
+ * RUN/.generation, and whoever finds a larger one there than its own belongs to an older start: it must publish
+ * nothing, and ends.
  */
 #ifndef LS_CHECKPOINT_GENERATION_H
 #define LS_CHECKPOINT_GENERATION_H

@@ -43,7 +43,7 @@ static uint64_t sum_of(const void *bytes, size_t count)
 	return XXH3_64bits(bytes, count);
 }
 
-/* ---- where things are ---------------------------------------------------------------------------------------------- */
+/* ---- where things are -------------------------------------------------------------------------------------------- */
 
 static uint64_t paged(uint64_t bytes)
 {
@@ -95,7 +95,7 @@ static void path_of(char *out, size_t size, const ls_memory_owner *o)
 	snprintf(out, size, "%s/%s%" PRIu64 "-%d%s", o->directory, prefix, o->generation, o->node, suffix);
 }
 
-/* ---- bytes --------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 static int write_at(int fd, const void *data, size_t bytes, uint64_t at)
 {
@@ -123,7 +123,7 @@ static int read_at(int fd, void *out, size_t bytes, uint64_t at)
 	return 0;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* What has the name of our file. One of our own, of a start with the same number, is of no use any more. */
 static ls_status make_way(const char *path)
@@ -239,7 +239,7 @@ void ls_memory_file_remove(ls_memory_file *f)
 	ls_memory_file_close(f);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Only what nobody else can have written. -1: no such file. */
 static int open_private(const char *path)
@@ -357,7 +357,7 @@ static int find_in(const char *path, uint64_t run, ls_memory_found *out, int cou
 	return count;
 }
 
-/* ---- the files of a host ------------------------------------------------------------------------------------------- */
+/* ---- the files of a host ----------------------------------------------------------------------------------------- */
 
 typedef struct walk {
 	DIR *list;
@@ -452,7 +452,7 @@ void ls_memory_sweep(const char *directory, const char *host)
 	}
 }
 
-/* ---- what must agree ----------------------------------------------------------------------------------------------- */
+/* ---- what must agree --------------------------------------------------------------------------------------------- */
 
 uint64_t ls_memory_shape(const ls_param_table *table, int slots, int has_average)
 {

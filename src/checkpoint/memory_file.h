@@ -8,15 +8,15 @@
  *     ls_memory_find()          by a later start: the snapshots of a run that are on this host
  *
  * Invariants
- *  1. A file has a page about the run and two slots. The slot that is written is never that of the newest snapshot, and its
- *     header is written last: whatever moment a process dies at, the snapshot before is whole.
+ *  1. A file has a page about the run and two slots. The slot that is written is never that of the newest snapshot, and
+ *     its header is written last: whatever moment a process dies at, the snapshot before is whole.
  *  2. Every part has a checksum, and is used only where it agrees.
  *  3. The file belongs to one start of a run on one node and is named after these and the user; nobody else can open it
- *     (mode 0600). It is made anew (O_EXCL), never through a link. A file that another user has put in its place is neither
- *     read nor written nor removed.
+ *     (mode 0600). It is made anew (O_EXCL), never through a link. A file that another user has put in its place is
+ *     neither read nor written nor removed.
  *  4. Its memory is taken when it is made: where /dev/shm is full that fails, and no write later on does.
- *  5. RUN/.snapshots has the number of the run, and counts only as the very file that was written: a copy of the directory is
- *     another run. A file in memory with another number is of a run that is over (ls_memory_sweep()).
+ *  5. RUN/.snapshots has the number of the run, and counts only as the very file that was written: a copy of the
+ *     directory is another run. A file in memory with another number is of a run that is over (ls_memory_sweep()).
  */
 #ifndef LS_CHECKPOINT_MEMORY_FILE_H
 #define LS_CHECKPOINT_MEMORY_FILE_H
@@ -89,8 +89,8 @@ typedef struct ls_memory_found {
 	uint64_t at, room[LS_MEMORY_PARTS]; /* where the slot begins in the file, and what its parts have room for */
 } ls_memory_found;
 
-/* The newest `most` snapshots of the run on the host, of all starts, whose checksums agree; the newest first. What cannot be
- * used is left out, with a warning where it belongs to another user. */
+/* The newest `most` snapshots of the run on the host, of all starts, whose checksums agree; the newest first. What
+ * cannot be used is left out, with a warning where it belongs to another user. */
 int ls_memory_find(const ls_memory_owner *owner, ls_memory_found *out, int most);
 
 /* A part, of facts.bytes[part] bytes. LS_EFORMAT: it has changed since it was found. */

@@ -1,5 +1,6 @@
 /*
- * snapshot.h - a copy in memory of all that a checkpoint has of a trainer, so that training goes on while it is written.
+ * snapshot.h - a copy in memory of all that a checkpoint has of a trainer, so that training goes on while it is
+ * written.
  *
  *     ls_snapshot_new()    before the first step: all memory it will ever take
  *     ls_snapshot_take()   between two steps: copies the stores

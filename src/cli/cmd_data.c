@@ -171,15 +171,16 @@ static int run_make(int argc, char **argv)
 /* Subcommands that open a dataset have these options first in their struct. */
 #define OPEN(member) offsetof(ls_dataset_options, member)
 
-/* Where a dataset is, and what becomes of its images; `keeps` is the help line of --cache. */
-#define WHERE_ROWS(keeps)                                                                                                \
-	{ "dir",     0, "DIR", "Options", "read a named dataset from DIR (default: the cache)", LS_SETTING_STRING,       \
-	  OPEN(dir), 0, 0,     0 },                                                                                      \
-		{ "image-size",     0, "N",   "Options",       "scale images of a folder to NxN pixels", LS_SETTING_INT, \
-		  OPEN(image_size), 0, 65535, LS_SETTING_NOT_0 },                                                        \
-	{                                                                                                                \
-		"cache", 0, "WHERE", "Options", keeps, LS_SETTING_STRING, OPEN(cache), 0, 0, 0                           \
-	}
+/* Where a dataset is, and what becomes of its images. */
+static const ls_setting where_rows[] = {
+	{ "dir", 0, "DIR", "Options", "read a named dataset from DIR (default: the cache)", LS_SETTING_STRING,
+	  OPEN(dir), 0, 0, 0 },
+	{ "image-size", 0, "N", "Options", "scale images of a folder to NxN pixels", LS_SETTING_INT, OPEN(image_size),
+	  0, 65535, LS_SETTING_NOT_0 },
+	{ "cache", 0, "WHERE", "Options", "keep decoded images of a folder: {values}", LS_SETTING_STRING, OPEN(cache),
+	  0, 0, 0 },
+};
+LS_ARGS_TABLE(where_row_at, where_rows)
 
 /* The library's options with whole numbers as rows hold them. */
 typedef struct read_options {
@@ -205,13 +206,22 @@ static const ls_setting read_rows[] = {
 	  OPEN(text_column), 0, 0, 0 },
 };
 LS_ARGS_TABLE(read_row_at, read_rows)
+LS_ARGS_TABLE_AND(open_row_at, where_rows, read_row_at)
+
+/* The operand and the rows of read_rows, as the library has them. */
+static int parse_read(const ls_args *args, read_options *options, int argc, char **argv)
+{
+	int code = ls_args_parse(args, options, &options->open.name, argc, argv);
+
+	options->open.tokens = (int)options->tokens;
+	return code;
+}
 
 static const ls_setting info_rows[] = {
-	WHERE_ROWS("keep decoded images of a folder: {values}"),
 	{ "skip-bad", 0, "N", "Options", "leave out up to N rows or files that cannot be read", LS_SETTING_COUNT,
 	  OPEN(skip_bad), 0, 0x1p53, 0 },
 };
-LS_ARGS_TABLE_AND(info_row_at, info_rows, read_row_at)
+LS_ARGS_TABLE_AND(info_row_at, info_rows, open_row_at)
 
 static const ls_args info_args = {
 	.command = "lockstep data info",
@@ -227,19 +237,17 @@ static const ls_args info_args = {
 static int run_info(int argc, char **argv)
 {
 	read_options options = { .open = LS_DATASET_OPTIONS_INIT };
-	int code = ls_args_parse(&info_args, &options, &options.open.name, argc, argv);
+	int code = parse_read(&info_args, &options, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	options.open.tokens = (int)options.tokens;
 	return ls_command_finish(info_args.command, ls_data_info_with(&options.open, stdout));
 }
 
 static const ls_setting check_rows[] = {
-	WHERE_ROWS("keep decoded images (default: off): {values}"),
 	{ "threads", 't', "N", "Options", "use N threads (default: all cores)", LS_SETTING_INT,
 	  offsetof(read_options, threads), 0, 4096, LS_SETTING_NOT_0 },
 };
-LS_ARGS_TABLE_AND(check_row_at, check_rows, read_row_at)
+LS_ARGS_TABLE_AND(check_row_at, check_rows, open_row_at)
 
 static const ls_args check_args = {
 	.command = "lockstep data check",
@@ -257,10 +265,9 @@ static int run_check(int argc, char **argv)
 	read_options options = { .open = LS_DATASET_OPTIONS_INIT };
 
 	options.open.cache = "off";
-	int code = ls_args_parse(&check_args, &options, &options.open.name, argc, argv);
+	int code = parse_read(&check_args, &options, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	options.open.tokens = (int)options.tokens;
 	return ls_command_finish(check_args.command, ls_data_check(&options.open, (int)options.threads, stdout));
 }
 
@@ -278,9 +285,8 @@ static const ls_setting show_rows[] = {
 	{ "rows", 0, "N", "Options", "show N samples", LS_SETTING_INT, SHOW(rows), 1, 1000, 0 },
 	{ "epochs", 0, "N", "Options", "show each as it is in N epochs", LS_SETTING_INT, SHOW(epochs), 0, 1000, 0 },
 	{ "seed", 's', "N", "Options", "seed all random numbers", LS_SETTING_SEED, SHOW(seed), 0, 0x1p53, 0 },
-	WHERE_ROWS("keep decoded images of a folder: {values}"),
 };
-LS_ARGS_TABLE(show_row_at, show_rows)
+LS_ARGS_TABLE_AND(show_row_at, show_rows, where_row_at)
 
 static const ls_args show_args = {
 	.command = "lockstep data show",

@@ -1,13 +1,14 @@
 /*
  * cmd_k8s.c - lockstep k8s: write a Kubernetes job; its options are checked before it is submitted.
  *
- * Options before "--" are about the job, options after it are those of lockstep train (job_training.c).
+ * Options before "--" are about the job, options after it are those of lockstep train (job_command.c).
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "args.h"
 #include "command.h"
+#include "job_command.h"
 #include "k8s_job.h"
 #include "quote.h"
 
@@ -56,8 +57,6 @@ static const ls_args args = {
 	.at = row_at,
 };
 
-static const job_scheduler scheduler = { .command = "lockstep k8s", .name = "Kubernetes" };
-
 /* Names of objects are labels of DNS; of a job shorter ones, because pods and services are named after it (the
  * operator adds "-launcher-abcde"). A claim's may have dots. */
 static int check_name(const char *option, const char *name, size_t most, int may_have_dots)
@@ -87,8 +86,9 @@ static int check_memory(const char *text)
 	return ls_usage_error(args.command, "--mem: '%s' is not a size; write 64Gi or 512Mi", text);
 }
 
-static int check_job(const k8s_job *job)
+static int check_job(const void *options)
 {
+	const k8s_job *job = &((const k8s_options *)options)->job;
 	int code = check_name("job-name", job->name, 40, 0);
 	if (code == LS_ARGS_GO)
 		code = check_name("namespace", job->namespace, 63, 0);
@@ -105,20 +105,25 @@ static int check_job(const k8s_job *job)
 	return code;
 }
 
-/* ---- the file ---- */
-
-typedef struct k8s_text {
-	const k8s_job *job;
-	const job_training *training;
-	int argc;
-	char **argv;
-} k8s_text;
-
-static int write_text(FILE *to, const void *context)
+static int check_training(const void *options, const job_training *training)
 {
-	const k8s_text *text = context;
-	return ls_k8s_job(to, text->job, text->training, text->argc, text->argv);
+	const k8s_options *own = options;
+	if (training->run && !own->job.claim)
+		fprintf(stderr, "%s: without --claim the run is lost with the pod that wrote it\n", args.command);
+	return LS_ARGS_GO;
 }
+
+static int write_job(FILE *to, const void *options, const job_training *training, int argc, char **argv)
+{
+	return ls_k8s_job(to, &((const k8s_options *)options)->job, training, argc, argv);
+}
+
+static const job_command command = { .args = &args,
+				     .scheduler = { .command = "lockstep k8s", .name = "Kubernetes" },
+				     .submit = "kubectl apply -f",
+				     .check = check_job,
+				     .check_training = check_training,
+				     .write = write_job };
 
 int ls_cmd_k8s(int argc, char **argv)
 {
@@ -130,24 +135,6 @@ int ls_cmd_k8s(int argc, char **argv)
 					 .image = "lockstep",
 					 .name = "lockstep",
 					 .mount = "/work",
-					 .program = "lockstep" },
-				.file = { .submit = "kubectl apply -f" } };
-	job_word words[LS_ARGS_MAX];
-	job_training training = { .words = words };
-	int split = 1;
-	while (split < argc && strcmp(argv[split], "--") != 0)
-		split++;
-	int code = ls_args_parse(&args, &options, NULL, split, argv);
-	if (code == LS_ARGS_GO)
-		code = check_job(&options.job);
-	if (code == LS_ARGS_GO && split == argc)
-		code = ls_usage_error(args.command, "what to train is missing: add -- and options of 'lockstep train'");
-	if (code == LS_ARGS_GO) /* the "--" takes the place of argv[0] */
-		code = ls_job_training_read(&scheduler, argc - split, argv + split, words, &training);
-	if (code != LS_ARGS_GO)
-		return code;
-	if (training.run && !options.job.claim)
-		fprintf(stderr, "%s: without --claim the run is lost with the pod that wrote it\n", args.command);
-	k8s_text text = { &options.job, &training, argc, argv };
-	return ls_job_file_write(args.command, &options.file, write_text, &text);
+					 .program = "lockstep" } };
+	return ls_job_command_run(&command, &options, &options.file, argc, argv);
 }

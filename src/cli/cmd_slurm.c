@@ -1,7 +1,7 @@
 /*
  * cmd_slurm.c - lockstep slurm: write a job script; its options are checked before it is submitted.
  *
- * Options before "--" are about the job, options after it are those of lockstep train (job_training.c).
+ * Options before "--" are about the job, options after it are those of lockstep train (job_command.c).
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "job_command.h"
 #include "quote.h"
 #include "slurm_script.h"
 
@@ -55,8 +56,6 @@ static const ls_args args = {
 		   "         sbatch job.sh",
 	.at = row_at,
 };
-
-static const job_scheduler scheduler = { .command = "lockstep slurm", .name = "Slurm", .has_elastic = 1 };
 
 /* ---- the job ---- */
 
@@ -175,8 +174,9 @@ static int check_setup(const char *setup)
 					     : "inside single quotes");
 }
 
-static int check_job(const slurm_job *job)
+static int check_job(const void *options)
 {
+	const slurm_job *job = &((const slurm_options *)options)->job;
 	int code = check_words(job);
 	if (code == LS_ARGS_GO)
 		code = check_setup(job->setup);
@@ -185,21 +185,27 @@ static int check_job(const slurm_job *job)
 	return code == LS_ARGS_GO ? check_memory(job) : code;
 }
 
-/* ---- the script ---- */
-
-typedef struct slurm_text {
-	const slurm_job *job;
-	const job_training *training;
-	int argc;
-	char **argv;
-} slurm_text;
-
-static int write_text(FILE *to, const void *context)
+static int check_training(const void *options, const job_training *training)
 {
-	const slurm_text *text = context;
-	ls_slurm_script(to, text->job, text->training, text->argc, text->argv);
+	const slurm_options *own = options;
+	if (training->elastic && own->job.mpi)
+		return ls_usage_error(args.command,
+				      "--mpi: with --elastic Open MPI's mpirun starts the nodes, not srun");
+	return LS_ARGS_GO;
+}
+
+static int write_script(FILE *to, const void *options, const job_training *training, int argc, char **argv)
+{
+	ls_slurm_script(to, &((const slurm_options *)options)->job, training, argc, argv);
 	return 1;
 }
+
+static const job_command command = { .args = &args,
+				     .scheduler = { .command = "lockstep slurm", .name = "Slurm", .has_elastic = 1 },
+				     .submit = "sbatch",
+				     .check = check_job,
+				     .check_training = check_training,
+				     .write = write_script };
 
 int ls_cmd_slurm(int argc, char **argv)
 {
@@ -209,25 +215,6 @@ int ls_cmd_slurm(int argc, char **argv)
 					   .grace = 60,
 					   .requeues = 100,
 					   .name = "lockstep",
-					   .program = "lockstep" },
-				  .file = { .submit = "sbatch" } };
-	job_word words[LS_ARGS_MAX];
-	job_training training = { .words = words };
-	int split = 1;
-	while (split < argc && strcmp(argv[split], "--") != 0)
-		split++;
-	int code = ls_args_parse(&args, &options, NULL, split, argv);
-	if (code == LS_ARGS_GO)
-		code = check_job(&options.job);
-	if (code == LS_ARGS_GO && split == argc)
-		code = ls_usage_error(args.command, "what to train is missing: add -- and options of 'lockstep train'");
-	if (code == LS_ARGS_GO) /* the "--" takes the place of argv[0] */
-		code = ls_job_training_read(&scheduler, argc - split, argv + split, words, &training);
-	if (code == LS_ARGS_GO && training.elastic && options.job.mpi)
-		code = ls_usage_error(args.command,
-				      "--mpi: with --elastic Open MPI's mpirun starts the nodes, not srun");
-	if (code != LS_ARGS_GO)
-		return code;
-	slurm_text text = { &options.job, &training, argc, argv };
-	return ls_job_file_write(args.command, &options.file, write_text, &text);
+					   .program = "lockstep" } };
+	return ls_job_command_run(&command, &options, &options.file, argc, argv);
 }

@@ -1,6 +1,6 @@
 /*
- * commands.c - the table of subcommands. A new one is a row here, a line in command.h, and cmd_NAME.c with the table of its
- * options.
+ * commands.c - the table of subcommands. A new one is a row here, a line in command.h, and cmd_NAME.c
+ * with the table of its options.
  */
 #include "command.h"
 

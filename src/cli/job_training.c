@@ -1,14 +1,12 @@
 /*
- * job_training.c - see job_training.h. Options after the "--" are parsed with the table of train, so that errors are found
- * now, with the same messages, and the job has the long names of all options.
+ * job_training.c - see job_training.h. Options after the "--" are parsed with the table of train, so that errors are
+ * found now, with the same messages, and the job has the long names of all options.
  */
 #include "job_training.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <lockstep/models.h>
 #include <lockstep/names.h>
@@ -177,48 +175,4 @@ void ls_job_training_write(FILE *to, const job_training *training, int64_t devic
 {
 	write_arguments(to, training, devices, threads);
 	write_start(to, training);
-}
-
-/* ---- the file ---- */
-
-/* Written atomically: an incomplete script could run. */
-static int save(const char *command, const job_file *file, const char *text, size_t length)
-{
-	struct stat there;
-	if (!file->force && lstat(file->path, &there) == 0)
-		return ls_usage_error(command, "%s exists; add --force to replace it", file->path);
-	ls_status status =
-		file->force ? ls_write_file(file->path, text, length) : ls_create_file(file->path, text, length);
-	if (status != LS_OK)
-		return ls_command_finish(command, status);
-	fputs("wrote ", stdout);
-	ls_shell_quote(stdout, file->path);
-	printf("; submit it with: %s ", file->submit);
-	ls_shell_quote(stdout, file->path);
-	putchar('\n');
-	return LS_EXIT_OK;
-}
-
-int ls_job_file_write(const char *command, const job_file *file, int (*write)(FILE *to, const void *context),
-		      const void *context)
-{
-	char *text = NULL;
-	size_t length = 0;
-	FILE *to = open_memstream(&text, &length);
-	int failed = !to;
-	if (to) {
-		failed = !write(to, context) || ferror(to);
-		failed |= fclose(to) != 0;
-	}
-	int code = LS_EXIT_OK;
-	if (failed) {
-		fprintf(stderr, "%s: no memory for the script\n", command);
-		code = LS_EXIT_FAILURE;
-	} else if (file->path) {
-		code = save(command, file, text, length);
-	} else {
-		fwrite(text, 1, length, stdout); /* main() reports write errors */
-	}
-	free(text);
-	return code;
 }

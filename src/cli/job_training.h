@@ -37,15 +37,4 @@ int ls_job_training_read(const job_scheduler *scheduler, int argc, char **argv, 
  * already, `start` resumes it. */
 void ls_job_training_write(FILE *to, const job_training *training, int64_t devices, int64_t threads);
 
-/* Where the job is written. */
-typedef struct job_file {
-	const char *path; /* NULL: standard output */
-	int force;        /* replace it */
-	const char *submit;
-} job_file;
-
-/* What `write` writes (0: without memory) goes to the file, whole or not at all; returns the exit code. */
-int ls_job_file_write(const char *command, const job_file *file, int (*write)(FILE *to, const void *context),
-		      const void *context);
-
 #endif

@@ -1,6 +1,6 @@
 /*
- * model_rows.h - the rows of commands that load a trained model and predict with it. AT(member) is the place of a field of
- * ls_model_load_options.
+ * model_rows.h - the rows of commands that load a trained model and predict with it. AT(member) is the place of a
+ * field of ls_model_load_options.
  */
 #ifndef LS_CLI_MODEL_ROWS_H
 #define LS_CLI_MODEL_ROWS_H

@@ -20,8 +20,8 @@ typedef enum ls_stop_role {
  * From now on the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 asks the run to finish its step (and to write a checkpoint,
  * when `has_run`), the second exits at once with 128 + signal. A launcher passes both on to its nodes and exits at the
  * third; a node leaves messages to it. A sweep ends the measurement it is at, and tidies up however often it is
- * asked. A server answers the requests that it has. Signals within half a second of the last one that counted are the same request: timeout(1) sends two at once.
- * A signal that is ignored already (by nohup, say) stays so.
+ * asked. A server answers the requests that it has. Signals within half a second of the last one that counted are the
+ * same request: timeout(1) sends two at once. A signal that is ignored already (by nohup, say) stays so.
  */
 void ls_stop_on_signals(ls_stop_role role, int has_run);
 

@@ -1,9 +1,9 @@
 /*
  * elastic.c - the supervisor of a run that goes on while hosts die, leave and join.
  *
- * MPI cannot lose a node and go on, so the nodes of a run live for one start: when one is lost the others are ended, and
- * those hosts that are left start again from the newest checkpoint. Checkpoints do not depend on the number of nodes, and
- * every sample has its place in the epoch, so the bits are those of a run that nothing happened to.
+ * MPI cannot lose a node and go on, so the nodes of a run live for one start: when one is lost the others are ended,
+ * and those hosts that are left start again from the newest checkpoint. Checkpoints do not depend on the number of
+ * nodes, and every sample has its place in the epoch, so the bits are those of a run that nothing happened to.
  *
  *     hosts that may take part -> start -> ends well, fails by itself, is stopped: so does the supervisor
  *              ^                    |----> a node is lost: its host is to blame, silent hosts are left out
@@ -11,14 +11,14 @@
  *              `---- fewer than min_nodes: wait
  *
  * Invariants
- *  1. At most one start is under way, and it ends with this process (launch.c). What is left of an earlier one, on a host
- *     that was cut off, ends by itself, and cannot publish (checkpoint/generation.h).
- *  2. A failure that another start would come to as well (bad settings, a full disk, a loss that is not finite) ends the
- *     run; only lost nodes are started again, max_restarts times.
- *  3. The list of hosts is read, and hosts that do not take part are asked whether they answer, by a thread beside: what
- *     hangs there stops nobody.
- *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is resumed like
- *     that. Between two starts it adds what happened to hosts to the run's metrics (host_log.h).
+ *  1. At most one start is under way, and it ends with this process (launch.c). What is left of an earlier one, on a
+ *     host that was cut off, ends by itself, and cannot publish (checkpoint/generation.h).
+ *  2. A failure that another start would come to as well (bad settings, a full disk, a loss that is not finite) ends
+ *     the run; only lost nodes are started again, max_restarts times.
+ *  3. The list of hosts is read, and hosts that do not take part are asked whether they answer, by a thread beside:
+ *     what hangs there stops nobody.
+ *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is
+ *     resumed like that. Between two starts it adds what happened to hosts to the run's metrics (host_log.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ typedef struct supervisor {
 	ls_host_log log;
 } supervisor;
 
-/* ---- looking at the list ------------------------------------------------------------------------------------------- */
+/* ---- looking at the list ----------------------------------------------------------------------------------------- */
 
 static void look_at_list(void *context)
 {
@@ -170,7 +170,7 @@ static void look_now(supervisor *s)
 	s->next_look = ls_clock_seconds() + s->look_every;
 }
 
-/* ---- who takes part ------------------------------------------------------------------------------------------------ */
+/* ---- who takes part ---------------------------------------------------------------------------------------------- */
 
 static size_t usable(const supervisor *s, ls_host **out)
 {
@@ -221,16 +221,14 @@ static ls_status gather(supervisor *s)
 			return LS_OK;
 		}
 		if (said != count)
-			ls_log_line("Elastic: %zu host%s of the %zu that are needed: waiting", count,
-				    ls_plural(count, "s"), need);
+			ls_log_line("Elastic: waiting for hosts: %zu of %zu available", count, need);
 		said = count;
 		look_around(s);
 		nap();
 	}
 }
 
-/* ---- a start
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- a start ----------------------------------------------------------------------------------------------------- */
 
 /* A start of ours has taken the run directory: until then it may hold somebody else's run, which is not to be
  * touched. */
@@ -265,12 +263,12 @@ static void note_change(void *context, const char *name, ls_member_change change
 {
 	static const struct {
 		const char *event, *text;
-	} words[] = { [LS_MEMBER_NEW] = { "new", "is new" },
-		      [LS_MEMBER_BACK] = { "back", "is back" },
-		      [LS_MEMBER_REMOVED] = { "removed", "is not named any more" } };
+	} words[] = { [LS_MEMBER_NEW] = { "new", "joined" },
+		      [LS_MEMBER_BACK] = { "back", "came back" },
+		      [LS_MEMBER_REMOVED] = { "removed", "was removed from the list of hosts" } };
 	supervisor *s = context;
 
-	ls_log_line("Elastic: %s %s", name, words[change].text);
+	ls_log_line("Elastic: host %s %s", name, words[change].text);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, words[change].event, "");
 }
 
@@ -283,7 +281,7 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 		return ls_fail(LS_EMEMORY, "no memory for the names of %zu hosts", s->now_count);
 	ls_members_start(&s->members, s->now, s->now_count, starts ? note_change : NULL, s);
 	write_log(s);
-	ls_log_line("Elastic: %s %zu node%s: %s", starts ? "going on with" : "starting", s->now_count,
+	ls_log_line("Elastic: %s on %zu node%s: %s", starts ? "continuing" : "starting", s->now_count,
 		    ls_plural(s->now_count, "s"), text);
 	launch.hosts = text;
 	launch.argv = arguments(s);
@@ -303,7 +301,7 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 	return status;
 }
 
-/* ---- after a start that failed ------------------------------------------------------------------------------------- */
+/* ---- after a start that failed ----------------------------------------------------------------------------------- */
 
 /* The clock of day may jump while a run goes on: only the moment itself is taken from it. */
 static double wall_of(double moment)
@@ -325,7 +323,7 @@ static size_t ask_all(supervisor *s)
 		silent += !answers[i];
 		if (answers[i])
 			continue;
-		ls_log_line("Elastic: %s does not answer: left out until it does", s->now[i].name);
+		ls_log_line("Elastic: host %s does not answer; excluded until it does", s->now[i].name);
 		ls_host_log_host(&s->log, ls_clock_wall(), s->now[i].name, "silent", "does not answer");
 	}
 	free(answers);
@@ -347,8 +345,8 @@ static void leave_out(supervisor *s, const char *name, double seconds)
 {
 	char why[128];
 
-	snprintf(why, sizeof(why), "failed %d times in a row: left out for %.0f s", LS_MEMBER_FAILURES, seconds);
-	ls_log_line("Elastic: %s %s", name, why);
+	snprintf(why, sizeof(why), "failed %d times in a row; excluded for %.0f s", LS_MEMBER_FAILURES, seconds);
+	ls_log_line("Elastic: host %s %s", name, why);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, "out", why);
 }
 
@@ -370,7 +368,7 @@ static ls_status after_loss(supervisor *s, const ls_launch_watch *watch)
 
 static ls_status after_no_start(supervisor *s, const ls_launch_watch *watch)
 {
-	const char *why = watch->why[0] ? watch->why : "nodes did not come up on all hosts";
+	const char *why = watch->why[0] ? watch->why : "nodes did not start on all hosts";
 
 	size_t silent = ask_all(s);
 	look_now(s);
@@ -422,7 +420,7 @@ static ls_status supervise(supervisor *s, int *exit_code)
 	return LS_OK;
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 static ls_status check(const ls_elastic_options *o)
 {

@@ -17,7 +17,7 @@
 
 enum { TEXT_MOST = 1 << 20 }; /* bytes: more is no list of hosts */
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* "a slots=4" of Open MPI's and "a 4" of other files become "a:4"; in place, for it gets no longer. */
 static void join_number(char *line)
@@ -75,7 +75,7 @@ ls_status ls_host_list_parse(ls_host **out, size_t *count, const char *text, con
 	return status;
 }
 
-/* ---- a file -------------------------------------------------------------------------------------------------------- */
+/* ---- a file ------------------------------------------------------------------------------------------------------ */
 
 ls_status ls_host_list_file(ls_host **out, size_t *count, const char *path)
 {
@@ -97,7 +97,7 @@ ls_status ls_host_list_file(ls_host **out, size_t *count, const char *path)
 	return status;
 }
 
-/* ---- a command ----------------------------------------------------------------------------------------------------- */
+/* ---- a command --------------------------------------------------------------------------------------------------- */
 
 typedef struct discovery {
 	const char *command;

@@ -16,8 +16,8 @@ ls_status ls_hosts_parse_list(ls_host **out, size_t *count, const char *text);
 /* Of a file. */
 ls_status ls_host_list_file(ls_host **out, size_t *count, const char *path);
 
-/* The hosts as they are named now: "a:4,b:4", "@FILE", or with `discover` what this command prints within `seconds`; it is
- * run by the shell and ended after that, with all that it started. */
+/* The hosts as they are named now: "a:4,b:4", "@FILE", or with `discover` what this command prints within `seconds`; it
+ * is run by the shell and ended after that, with all that it started. */
 ls_status ls_host_list_read(ls_host **out, size_t *count, const char *hosts, const char *discover, double seconds);
 
 #endif

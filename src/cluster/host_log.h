@@ -1,8 +1,8 @@
 /*
  * host_log.h - what happened to the hosts of an elastic run: lines of kind "host" and "stop" in RUN/metrics.jsonl.
  *
- * Nodes write that file while they train, so events wait here until a start has ended. Times are those of the event, by the
- * clock of the supervisor's host. What cannot be written is left out: no run ends because of its timeline.
+ * Nodes write that file while they train, so events wait here until a start has ended. Times are those of the event, by
+ * the clock of the supervisor's host. What cannot be written is left out: no run ends because of its timeline.
  */
 #ifndef LS_CLUSTER_HOST_LOG_H
 #define LS_CLUSTER_HOST_LOG_H

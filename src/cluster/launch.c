@@ -7,9 +7,10 @@
  *     libraries that mpirun loads may replace its handlers (LLVM does, through hwloc's OpenCL plugin). A second request
  *     ends mpirun by SIGTERM.
  *  2. mpirun ends with this process, however that ends (PR_SET_PDEATHSIG); a node ends with its daemon.
- *  3. Every wait has an end: nodes are up within `timeout`, and have found each other within as long again; and mpirun is gone `grace_s` after a node has reported why
- *     it ends, mpirun has reported the end of the job, or was asked to end it; else it is killed. Without that it
- *     would wait for the daemon of a host that is cut off until the link is back.
+ *  3. Every wait has an end: nodes are up within `timeout`, and have found each other within as long again; and mpirun
+ *     is gone `grace_s` after a node has reported why it ends, mpirun has reported the end of the job, or was asked to
+ *     end it; else it is killed. Without that it would wait for the daemon of a host that is cut off until the link is
+ *     back.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -192,7 +193,8 @@ static void heed_stops(launch *l)
 	}
 }
 
-/* The supervisor wants other hosts: nodes stop with a checkpoint, within as much time as a silent one is given, twice. */
+/* The supervisor wants other hosts: nodes stop with a checkpoint, within as much time as a
+ * silent one is given, twice. */
 static void heed_supervisor(launch *l)
 {
 	double now = ls_clock_seconds();
@@ -435,7 +437,7 @@ static ls_status judge(launch *l, int *exit_code)
 	return *exit_code ? fail_unexplained(l, *exit_code) : LS_OK;
 }
 
-/* ---- what the supervisor learns ------------------------------------------------------------------------------------ */
+/* ---- what the supervisor learns ---------------------------------------------------------------------------------- */
 
 /* The node that a report is about: "node 1 (b) ...", or the host in it. */
 static int node_in(const launch *l, const char *text)

@@ -23,8 +23,8 @@ const char *ls_mpi_launched_hosts(void);
 /* In a node that ends and leaves it to another to report why: the launcher prints this where the other one cannot. */
 void ls_launch_report_heard(const char *reason);
 
-/* In a node started by ls_launch(): it is about to wait for all others in MPI_Init(), which knows no timeout; it watches them
- * from now on by itself. Until then the launcher does. */
+/* In a node started by ls_launch(): it is about to wait for all others in MPI_Init(), which knows no timeout; it
+ * watches them from now on by itself. Until then the launcher does. */
 void ls_launch_report_joins(int has_joined);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * members.h - the hosts of an elastic run: who is named, who has failed, and who may take part in the next start.
  *
- * A host is `out` after LS_MEMBER_FAILURES failures in a row, for LS_MEMBER_OUT_S and twice as long each time after; and
- * while it does not answer. A start that trained clears its hosts, and a failure more than LS_MEMBER_ROW_S after the last one
- * begins a new row: where hosts fail in turn no start may last, and yet none of them is bad. Nothing here knows a clock or a network: times and
- * answers come from the caller.
+ * A host is `out` after LS_MEMBER_FAILURES failures in a row, for LS_MEMBER_OUT_S and twice as long each time after;
+ * and while it does not answer. A start that trained clears its hosts, and a failure more than LS_MEMBER_ROW_S after
+ * the last one begins a new row: where hosts fail in turn no start may last, and yet none of them is bad. Nothing here
+ * knows a clock or a network: times and answers come from the caller.
  */
 #ifndef LS_CLUSTER_MEMBERS_H
 #define LS_CLUSTER_MEMBERS_H
@@ -48,8 +48,8 @@ int ls_members_blame(ls_members *members, const char *name, double now);
 void ls_members_clear(ls_members *members, const char *name);
 void ls_members_set_silent(ls_members *members, const char *name, int is_silent);
 
-/* These hosts take part in the next start. `changed` is called for every host of which the last one differs; NULL: there was
- * none. */
+/* These hosts take part in the next start. `changed` is called for every host of which the last one
+ * differs; NULL: there was none. */
 void ls_members_start(ls_members *members, const ls_host *hosts, size_t count, ls_member_change_fn *changed,
 		      void *context);
 const ls_member *ls_members_find(const ls_members *members, const char *name); /* NULL: not known */

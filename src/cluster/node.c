@@ -68,10 +68,10 @@ static void take_input(void)
 
 /*
  * A daemon of mpirun that cannot deliver the last output of its node keeps trying: TCP holds on to data that was sent
- * for a quarter of an hour, and keepalive does not count while there is such data. So a node on another host has a guard, a
- * process that waits for its end and then ends the daemon: in the normal case mpirun has ended it long before. It is there
- * from the start, because a node that a signal ends, its daemon's too, can start nothing any more. A node that ends well
- * dismisses its guard: the daemon then stays until the others are done.
+ * for a quarter of an hour, and keepalive does not count while there is such data. So a node on another host has a
+ * guard, a process that waits for its end and then ends the daemon: in the normal case mpirun has ended it long before.
+ * It is there from the start, because a node that a signal ends, its daemon's too, can start nothing any more. A node
+ * that ends well dismisses its guard: the daemon then stays until the others are done.
  */
 enum { DAEMON_MS = 1000 * (4 * LS_LAUNCH_WAIT_S + 2), TERM_MS = 2000 };
 

@@ -365,7 +365,8 @@ static void take_line(ls_launch_output *output, double now)
 		take_text(output, rest, now);
 }
 
-/* ssh ends its lines with a carriage return as well, which would make a terminal write over what is joined with them. */
+/* ssh ends its lines with a carriage return as well, which would make a terminal write over
+ * what is joined with them. */
 static void end_line(ls_launch_output *output, double now)
 {
 	output->length -= output->length && output->line[output->length - 1] == '\r';
@@ -384,8 +385,8 @@ void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t c
 	}
 }
 
-/* Seconds that a line waits for what may explain it. Before a node is up, a line is ssh's about a host, and mpirun takes a
- * while to notice that ssh has failed. */
+/* Seconds that a line waits for what may explain it. Before a node is up, a line is ssh's about a host, and mpirun
+ * takes a while to notice that ssh has failed. */
 static double hold_of(const ls_launch_output *output, const char *line)
 {
 	return is_of_mpi(line) || !output->nodes_up ? hold_mpi_s : hold_s;

@@ -11,7 +11,8 @@
 
 /* What a node prints when it is up, see ls_launch_report(). */
 #define LS_LAUNCH_UP "lockstep: node is up"
-/* What it prints before it waits for the others in MPI_Init(), and when it watches them, see ls_launch_report_joins(). */
+/* What it prints before it waits for the others in MPI_Init(), and when it watches them, see
+ * ls_launch_report_joins(). */
 #define LS_LAUNCH_JOINS "lockstep: node joins"
 #define LS_LAUNCH_JOINED "lockstep: node has joined"
 /* What precedes the message that a node ends with, see ls_launch_report_end(): it fails, or stops on request. Nothing

@@ -1,10 +1,10 @@
 /*
  * slurm.c - see slurm.h.
  *
- * The variables of a batch script name the nodes that the job was given when it began. Nodes that went down since are not
- * among the job's any more, nodes that were added by a job of kind --dependency=expand are: only the controller knows. mpirun
- * reads the variables, refuses hosts that are not in them, and has srun start daemons on all that are; so each start is
- * given variables of its own.
+ * The variables of a batch script name the nodes that the job was given when it began. Nodes that went down since are
+ * not among the job's any more, nodes that were added by a job of kind --dependency=expand are: only the controller
+ * knows. mpirun reads the variables, refuses hosts that are not in them, and has srun start daemons on all that are; so
+ * each start is given variables of its own.
  */
 #include "cluster/slurm.h"
 
@@ -38,7 +38,8 @@ char **ls_slurm_environment(ls_arena *arena, const ls_host *hosts, size_t count)
 	words[3] = ls_arena_format(arena, "SLURM_NNODES=%zu", count);
 	words[4] = ls_arena_format(arena, "SLURM_TASKS_PER_NODE=1(x%zu)", count);
 	words[5] = ls_arena_format(arena, "SLURM_WHOLE=1"); /* a daemon's nodes have all cores of the job, not one */
-	/* Slurm ends the step of a lost node only when it has given the node up: until then a step of its own would wait. */
+	/* Slurm ends the step of a lost node only when it has given the node up: until then a
+	 * step of its own would wait. */
 	words[6] = ls_arena_format(arena, "SLURM_OVERLAP=1");
 	words[WORDS] = NULL;
 	for (size_t i = 0; i < WORDS; i++)

@@ -16,11 +16,12 @@
 /* Whether this process runs in a batch script or in the shell of an allocation. */
 int ls_slurm_is_here(void);
 
-/* A command that prints the nodes the job has now: without those that are down (--no-kill), with those that were added. */
+/* A command that prints the nodes the job has now: without those that are down (--no-kill),
+ * with those that were added. */
 const char *ls_slurm_discover(void);
 
-/* What mpirun, which starts its daemons by srun, is to take for the allocation: these hosts. "NAME=VALUE" ending with NULL,
- * in the arena; NULL where there is no memory. */
+/* What mpirun, which starts its daemons by srun, is to take for the allocation: these hosts. "NAME=VALUE" ending with
+ * NULL, in the arena; NULL where there is no memory. */
 char **ls_slurm_environment(ls_arena *arena, const ls_host *hosts, size_t count);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "cluster/launched.h"
 
-/* mpirun ends all nodes as soon as one has failed, so this costs nothing where the speaker is quick. On a busy machine it
- * needs a second to come to it. */
+/* mpirun ends all nodes as soon as one has failed, so this costs nothing where the speaker is quick. On a busy machine
+ * it needs a second to come to it. */
 static const double SPEAKER_S = 3;
 
 /* Messages that may be awaited at once: of thousands of buckets, a partial sum and new values. */
@@ -47,7 +47,8 @@ static void let_the_speaker_go(double seconds)
 	nanosleep(&a_moment, NULL);
 }
 
-/* Nodes of ours that stop because they were asked to exit with 0, which ends nobody: the start that follows need not wait. */
+/* Nodes of ours that stop because they were asked to exit with 0, which ends nobody: the start
+ * that follows need not wait. */
 static int ends_well(ls_status status, ls_status end)
 {
 	return status == LS_EINTERRUPTED && end == LS_OK && ls_launched_by_us();

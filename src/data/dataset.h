@@ -1,11 +1,12 @@
 /*
  * dataset.h - the private part of lockstep/data.h.
  *
- * Every dataset of images that comes with Lockstep has samples of bytes (0 is background, 255 is ink), but for arrays of
- * floats. Floats are made from bytes in one place, ls_dataset_read(), by a table of 256 levels per channel: (x / 255 - mean)
- * / deviation. Named datasets have constants of their own, others are measured (normalise.h). What `lockstep data make`
- * writes is these bytes and these constants, so a dataset on disk and the virtual one agree exactly. Floats x become
- * (x - mean) / deviation: those that somebody made of bytes by x / 255 have the same bits as the bytes.
+ * Every dataset of images that comes with Lockstep has samples of bytes (0 is background, 255 is ink), but for arrays
+ * of floats. Floats are made from bytes in one place, ls_dataset_read(), by a table of 256 levels per channel:
+ * (x / 255 - mean) / deviation. Named datasets have constants of their own, others are measured (normalise.h). What
+ * `lockstep data make` writes is these bytes and these constants, so a dataset on disk and the virtual one agree
+ * exactly. Floats x become (x - mean) / deviation: those that somebody made of bytes by x / 255 have the same bits as
+ * the bytes.
  */
 #ifndef LS_DATA_DATASET_H
 #define LS_DATA_DATASET_H

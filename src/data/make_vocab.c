@@ -262,7 +262,8 @@ static ls_status save(const vocab_job *job, const ls_vocab *vocab)
 
 ls_status ls_vocab_make(const ls_vocab_make_options *options)
 {
-	ls_vocab_make_options own = LS_VOCAB_MAKE_OPTIONS_INIT;
+	const ls_vocab_make_options defaults = LS_VOCAB_MAKE_OPTIONS_INIT;
+	ls_vocab_make_options own = defaults;
 	vocab_job job = { .options = &own, .start = ls_clock_seconds() };
 	ls_vocab *vocab = NULL;
 
@@ -277,6 +278,8 @@ ls_status ls_vocab_make(const ls_vocab_make_options *options)
 		return ls_fail(LS_EINVALID,
 			       "options.%s is for WordPiece; vocabularies for GPT keep all that a text has",
 			       own.cased ? "cased" : "replace_invalid");
+	if (own.chars && own.min_count != 0 && own.min_count != defaults.min_count)
+		return ls_fail(LS_EINVALID, "options.min_count is about joining pairs; options.chars joins none");
 	if (own.bpe || own.chars)
 		return make_bpe(&job);
 	LS_TRY(check_out(own.out));

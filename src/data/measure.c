@@ -24,7 +24,7 @@ static uint64_t index_looked(uint64_t samples, uint64_t looked, uint64_t i)
 	return samples / looked * i + samples % looked * i / looked;
 }
 
-/* ---- bytes --------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 typedef struct sums {
 	uint64_t sum, squares;
@@ -82,7 +82,7 @@ ls_status ls_normalisation_measure(ls_normalisation *out, const uint8_t *images,
 	return LS_OK;
 }
 
-/* ---- floats -------------------------------------------------------------------------------------------------------- */
+/* ---- floats ------------------------------------------------------------------------------------------------------ */
 
 typedef struct float_sums {
 	double sum, squares;
@@ -107,7 +107,7 @@ static void finish_floats(const float_sums *s, double count, double *mean, doubl
 	*deviation = d > 1e-6 * fmax(fabs(m), 1) ? four_digits(d) : 1;
 }
 
-/* ---- samples that are read one by one ------------------------------------------------------------------------------ */
+/* ---- samples that are read one by one ---------------------------------------------------------------------------- */
 
 /* What is read, and sums of each channel: of bytes or of floats. */
 typedef struct measuring {

@@ -25,8 +25,8 @@ typedef struct ls_image_source {
 	void *self;
 } ls_image_source;
 
-/* The same for these; bytes give the same constants as above. Of floats the constants are those of the values as they are;
- * a channel that is constant has deviation 1. Fails as reading does. */
+/* The same for these; bytes give the same constants as above. Of floats the constants are those of the values as they
+ * are; a channel that is constant has deviation 1. Fails as reading does. */
 ls_status ls_normalisation_measure_source(ls_normalisation *out, const ls_image_source *source);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * show.c - lockstep data show: a sheet of training images as transforms change them.
  *
- * A row per sample: the image as it is, a gap, and the image in epochs 0, 1, ... of a run with that seed. Small images are
- * enlarged by a whole number, so that a pixel stays a square.
+ * A row per sample: the image as it is, a gap, and the image in epochs 0, 1, ... of a run with that seed. Small images
+ * are enlarged by a whole number, so that a pixel stays a square.
  */
 #include <stdlib.h>
 #include <string.h>

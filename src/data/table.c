@@ -1,6 +1,6 @@
 /*
- * table.c - the table of datasets. A new one is a row here and a file with its open function: in readers/ when it is read
- * from files, in synthetic/ when it is generated.
+ * table.c - the table of datasets. A new one is a row here and a file with its open function: in readers/ when it is
+ * read from files, in synthetic/ when it is generated.
  */
 #include "base/array.h"
 #include "base/names.h"

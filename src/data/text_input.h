@@ -18,8 +18,8 @@ typedef struct ls_tokenizer {
 	ls_bpe *bpe;
 } ls_tokenizer;
 
-/* Open the vocabulary options->vocab, else `beside`/vocab.txt; `hint` is the part of the error that says how to get one.
- * With options->next_token it is `beside`/vocab.json, and where there is none, bytes. */
+/* Open the vocabulary options->vocab, else `beside`/vocab.txt; `hint` is the part of the error that says how to get
+ * one. With options->next_token it is `beside`/vocab.json, and where there is none, bytes. */
 ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside,
 			    const char *hint);
 void ls_tokenizer_close(ls_tokenizer *tokenizer); /* harmless when it is zero */

@@ -41,7 +41,8 @@ void ls_assigner_release(ls_assigner *assigner);
 /* cut (nodes + 1): node i gets the micro-batches [cut[i], cut[i + 1]). */
 void ls_assigner_assign(ls_assigner *assigner, int64_t microbatches, int64_t *cut);
 
-/* cut (devices + 1) of the run [first, last): even, and along whole partial sums of the tree where that costs nothing. */
+/* cut (devices + 1) of the run [first, last): even, and along whole partial sums of the tree
+ * where that costs nothing. */
 void ls_assign_devices(int64_t first, int64_t last, int devices, int64_t *cut);
 
 /* A complete step: how many micro-batches each node had, and the seconds its devices computed, summed over

@@ -1,6 +1,6 @@
 /*
- * download.c - download to a part file, continuing where an earlier download stopped. The bytes come from libcurl, or from
- * what the program gave to ls_set_downloader().
+ * download.c - download to a part file, continuing where an earlier download stopped. The bytes come from libcurl, or
+ * from what the program gave to ls_set_downloader().
  */
 #include "fetch/download.h"
 

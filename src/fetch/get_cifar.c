@@ -1,8 +1,9 @@
 /*
- * get_cifar.c - CIFAR-10 and CIFAR-100: files from a directory, or out of the published archive, which is also downloaded.
+ * get_cifar.c - CIFAR-10 and CIFAR-100: files from a directory, or out of the published archive, which is
+ * also downloaded.
  *
- * The archive has a published MD5; single files have none: they must have the published number of records, with labels
- * that there are.
+ * The archive has a published MD5; single files have none: they must have the published number of
+ * records, with labels that there are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static ls_status all_there(const ls_cifar *kind, const char *dir)
 	return LS_OK;
 }
 
-/* ---- from files ---------------------------------------------------------------------------------------------------- */
+/* ---- from files -------------------------------------------------------------------------------------------------- */
 
 static ls_status copy_file(const ls_cifar *kind, const char *from, const char *to, uint64_t bytes)
 {
@@ -105,7 +106,7 @@ static ls_status from_archive(const ls_cifar *kind, const char *dir, const char 
 	return status;
 }
 
-/* ---- from the network ---------------------------------------------------------------------------------------------- */
+/* ---- from the network -------------------------------------------------------------------------------------------- */
 
 static ls_status check_archive(const ls_get_cifar_plan *plan, const char *archive)
 {

@@ -84,19 +84,19 @@ void ls_graph_fuse(ls_graph *graph);
  * what was frozen before is not any more. They keep their values in training, have no gradient and no optimizer state,
  * and lie behind the reachable ones; what only they would need is not computed. A batch norm with both its parameters
  * frozen keeps its running statistics as well, and normalises by them. Lays parameters out again: before any store is
- * allocated. A pattern that matches nothing, and patterns that match everything, are errors. Where some layers are adapters
- * (".lora_" in their names), all others are frozen whatever the patterns say.
+ * allocated. A pattern that matches nothing, and patterns that match everything, are errors. Where some layers are
+ * adapters (".lora_" in their names), all others are frozen whatever the patterns say.
  */
 ls_status ls_graph_freeze(ls_graph *graph, const char *patterns);
 
 /*
- * precision.c: compute the products of convolutions and linear layers in bf16 or bf16-amx, forward and backward, or all in fp32.
- * `auto` is resolved to what ls_precision_choose() finds.
+ * precision.c: compute the products of convolutions and linear layers in bf16 or bf16-amx, forward and backward, or all
+ * in fp32. `auto` is resolved to what ls_precision_choose() finds.
  */
 ls_status ls_graph_set_precision(ls_graph *graph, const char *precision);
 
-/* The fastest precision by a measurement, and what it measured; fp32 unless another one is clearly faster. It is made once per
- * process. */
+/* The fastest precision by a measurement, and what it measured; fp32 unless another one is clearly faster. It
+ * is made once per process. */
 typedef struct ls_precision_choice {
 	ls_precision precision;
 	double rates[LS_PRECISION_COUNT]; /* ls_op_product_rates() */
@@ -148,8 +148,8 @@ int ls_graph_classes(const ls_graph *graph);
 /* The layer whose output is the logits, by name, when it has weights of its own, a row per class; NULL: it has not. */
 const char *ls_graph_head(const ls_graph *graph);
 
-/* The first batch norm whose maps are 1x1 and that is not frozen, by name; NULL: there is none. In a micro-batch of one sample it has one
- * value per channel, which normalises to zero whatever it is. */
+/* The first batch norm whose maps are 1x1 and that is not frozen, by name; NULL: there is none. In a micro-batch of one
+ * sample it has one value per channel, which normalises to zero whatever it is. */
 const char *ls_graph_single_norm(const ls_graph *graph);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * label_smoothing.c - targets that are not quite certain and classes that count more than others, for a graph whose loss was
- * added by ls_graph_finish().
+ * label_smoothing.c - targets that are not quite certain and classes that count more than others, for a graph whose
+ * loss was added by ls_graph_finish().
  */
 #include <string.h>
 

@@ -4,7 +4,8 @@
  *     static ls_status read_thing(void *out, json_t *root, const char *label);
  *     LS_JSON_DOCUMENT(thing, BYTES_MAX, read_thing)
  *
- * defines thing_parse(thing *out, text, bytes, label) and thing_read(thing *out, path), and needs thing_release(thing *).
+ * defines thing_parse(thing *out, text, bytes, label) and thing_read(thing *out, path), and needs thing_release(thing
+ * *).
  */
 #ifndef LS_JSON_DOCUMENT_H
 #define LS_JSON_DOCUMENT_H

@@ -127,7 +127,8 @@ static int key_row_floats(const unit *u)
 	return u->a->panel * u->key_stride;
 }
 
-/* out (width, columns) = the head's rows of x, keys or values, transposed, with zeros in the columns past the sentence. */
+/* out (width, columns) = the head's rows of x, keys or values, transposed, with zeros in the
+ * columns past the sentence. */
 static void transpose_head(const unit *u, const float *x, float *out)
 {
 	const int whole = u->length / LANES * LANES, rest = u->length - whole;

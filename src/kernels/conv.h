@@ -38,7 +38,8 @@ typedef enum ls_conv_algorithm {
 	LS_CONV_WINOGRAD /* Winograd's, for every shape it can compute */
 } ls_conv_algorithm;
 
-/* Whether a layer is computed by Winograd's algorithm (winograd.h): by its shape, never by the machine or micro-batch. */
+/* Whether a layer is computed by Winograd's algorithm (winograd.h): by its shape, never by the machine or
+ * micro-batch. */
 int ls_conv_is_winograd(const ls_conv_geometry *geometry, ls_conv_algorithm algorithm);
 
 /* Reachable taps, which fall inside the image at some position, first: slot[tap] in order of tap among them, then among

@@ -1,9 +1,9 @@
 /*
  * conv_bf16.c - convolution in bf16: rounding of operands, forward, and the gradient of the input.
  *
- * The walk is that of conv.c: a tile of output positions at a time. Here positions of a tile that the same taps reach are
- * one product of several parts, a part being one tap and one block of source channels, so a sum stays in registers over
- * TOGETHER parts instead of going through memory between any two.
+ * The walk is that of conv.c: a tile of output positions at a time. Here positions of a tile that the same taps reach
+ * are one product of several parts, a part being one tap and one block of source channels, so a sum stays in registers
+ * over TOGETHER parts instead of going through memory between any two.
  */
 #include "kernels/conv_bf16.h"
 
@@ -58,7 +58,8 @@ static int reads_all(const ls_conv_geometry *g)
 	return g->kernel_h >= g->stride && g->kernel_w >= g->stride;
 }
 
-/* Segments of positions, transposed. A pair has samples of one position, so an odd micro-batch goes position by position. */
+/* Segments of positions, transposed. A pair has samples of one position, so an odd micro-batch
+ * goes position by position. */
 static void round_turned(const ls_bf16_kernels *kernels, const ls_conv_bf16_rows *s, const float *x, uint32_t *out,
 			 ls_member member)
 {
@@ -135,7 +136,8 @@ static void pack_forward(const ls_bf16_kernels *kernels, const ls_conv_plan *pla
 		kernels->pairs(weights + i * floats, f->source_panel, f->panel, f->panel, out + (size_t)i * words);
 }
 
-/* As the gradient of the input wants them: (slot, in block, out block), each in pairs of outputs, (out_panel / 2, in_panel). */
+/* As the gradient of the input wants them: (slot, in block, out block), each in pairs of outputs,
+ * (out_panel / 2, in_panel). */
 static void pack_backward(const ls_bf16_kernels *kernels, const ls_conv_plan *plan, const float *weights, uint32_t *out,
 			  uint32_t *spare, ls_member member)
 {

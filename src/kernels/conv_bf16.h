@@ -1,10 +1,10 @@
 /*
  * conv_bf16.h - the convolution of conv.h with products in bf16.
  *
- * Operands are rounded to bf16 once per call, into scratch, and multiplied in pairs along the inner dimension by the kernels
- * of simd.h, those of bf16 or of bf16-amx, with sums in fp32 in the order of the fp32 convolution. Forward and the gradient of the input pair
- * neighbouring channels; the gradient of the weights pairs samples 0 and 1, 2 and 3, ... of a position, an odd last one with
- * zeros.
+ * Operands are rounded to bf16 once per call, into scratch, and multiplied in pairs along the inner dimension by the
+ * kernels of simd.h, those of bf16 or of bf16-amx, with sums in fp32 in the order of the fp32 convolution. Forward and
+ * the gradient of the input pair neighbouring channels; the gradient of the weights pairs samples 0 and 1, 2 and 3, ...
+ * of a position, an odd last one with zeros.
  *
  * All are called by every thread of a team; they share the work and synchronise inside, not at the end.
  */

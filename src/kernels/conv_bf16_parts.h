@@ -8,8 +8,8 @@
 #include "kernels/simd.h"
 
 /* A value (blocks, h, w, n, row) and how it is rounded: words (blocks, h, w, n, row / 2) in pairs of channels, or
- * (blocks, h, w, n / 2 rounded up, row) in pairs of samples; transposed (blocks, h), then per segment of positions (row, positions, n / 2
- * rounded up). */
+ * (blocks, h, w, n / 2 rounded up, row) in pairs of samples; transposed (blocks, h), then per segment of positions
+ * (row, positions, n / 2 rounded up). */
 typedef struct ls_conv_bf16_rows {
 	int blocks, h, w, row;
 	int64_t n;

@@ -1,13 +1,14 @@
 /*
  * conv_bf16_wgrad.c - weight gradients in bf16: dw[tap] = sum over positions and pairs of samples of x^T . dy.
  *
- * A unit of work is that of conv_wgrad.c. A chunk of positions at a time, whose operands stay in the second-level cache over
- * the taps, is one product of several parts: rows of positions that lie side by side, or with a stride single positions.
- * Every element of the result adds positions in row-major order, and pairs of samples in order, whatever the grouping. Steps of
- * bf16-amx are of the pairs of a part, so there the parts are in the bits: they depend on the shapes and the micro-batch alone.
+ * A unit of work is that of conv_wgrad.c. A chunk of positions at a time, whose operands stay in the second-level cache
+ * over the taps, is one product of several parts: rows of positions that lie side by side, or with a stride single
+ * positions. Every element of the result adds positions in row-major order, and pairs of samples in order, whatever the
+ * grouping. Steps of bf16-amx are of the pairs of a part, so there the parts are in the bits: they depend on the shapes
+ * and the micro-batch alone.
  *
- * Where the kernels want x transposed, its channels are rows and positions lie side by side in them, so that a tap reads its part where it
- * lies, too.
+ * Where the kernels want x transposed, its channels are rows and positions lie side by side in them, so that a tap
+ * reads its part where it lies, too.
  */
 #include "kernels/conv_bf16.h"
 
@@ -22,9 +23,7 @@ typedef struct wgrad_unit {
 	const ls_conv_plan *plan;
 	const uint32_t *x, *dy; /* in pairs of samples */
 	float *dweights;
-	int64_t block, source; /* out block, in block */
-	int first, last;       /* taps */
-	int part;
+	ls_conv_wgrad_unit at;
 	int segment;                         /* positions of x that are transposed together; 0: x is not transposed */
 	char started[LS_CONV_TAPS_TOGETHER]; /* by tap: products add from now on */
 	const ls_bf16_kernels *kernels;
@@ -35,14 +34,22 @@ static int64_t half_of(const ls_conv_plan *plan)
 	return (plan->n + 1) / 2;
 }
 
+/* Positions of a chunk at most; 0 where one position alone has more pairs than a chunk. */
+static int64_t chunk_most(const ls_conv_plan *plan)
+{
+	const int64_t most = CHUNK_PAIRS / half_of(plan);
+	return most < TOGETHER ? most : TOGETHER;
+}
+
 /* Positions of a row in a chunk: all of them where rows are short. */
 static int chunk_positions(const ls_conv_plan *plan)
 {
-	const int64_t half = half_of(plan), most = CHUNK_PAIRS / half < TOGETHER ? CHUNK_PAIRS / half : TOGETHER;
+	const int64_t most = chunk_most(plan);
 	return most < 1 ? 1 : most < plan->forward.w ? (int)most : plan->forward.w;
 }
 
-/* Whole rows of x, which taps move over; those of a chunk where nothing moves; single positions where there is a stride. */
+/* Whole rows of x, which taps move over; those of a chunk where nothing moves; single positions where there is a
+ * stride. */
 static int segment_of(const ls_conv_plan *plan)
 {
 	const ls_conv_geometry *g = &plan->geometry;
@@ -62,8 +69,8 @@ static int64_t segment_row(const wgrad_unit *u, int p)
 static const uint32_t *x_at(const wgrad_unit *u, int sy, int p)
 {
 	const ls_conv_walk *f = &u->plan->forward;
-	const int64_t half = half_of(u->plan), channel = (int64_t)u->part * u->plan->wgrad_depth;
-	const uint32_t *row = u->x + (u->source * f->source_h + sy) * f->source_w * half * f->source_stride;
+	const int64_t half = half_of(u->plan), channel = (int64_t)u->at.part * u->plan->wgrad_depth;
+	const uint32_t *row = u->x + (u->at.source * f->source_h + sy) * f->source_w * half * f->source_stride;
 	if (!u->segment)
 		return row + p * half * f->source_stride + channel;
 	const int first = p / u->segment * u->segment;
@@ -75,7 +82,7 @@ static int add_positions(const wgrad_unit *u, int tap, int y, int sy, int a, int
 {
 	const ls_conv_walk *f = &u->plan->forward;
 	const int64_t half = half_of(u->plan);
-	const uint32_t *dy = u->dy + (u->block * f->h + y) * f->w * half * f->panel;
+	const uint32_t *dy = u->dy + (u->at.block * f->h + y) * f->w * half * f->panel;
 	const int step = u->plan->geometry.stride == 1 ? b - a : 1;
 	int count = 0;
 
@@ -91,11 +98,11 @@ static void wgrad_tap(wgrad_unit *u, int tap, int y0, int y1, int x0, int x1)
 	const ls_conv_plan *plan = u->plan;
 	const ls_conv_walk *f = &plan->forward;
 	const ls_conv_tile t = { .x0 = x0, .x1 = x1 };
-	const int is_last = u->part == plan->wgrad_parts - 1;
-	const int64_t depth = is_last ? f->source_panel - u->part * plan->wgrad_depth : plan->wgrad_depth;
+	const int is_last = u->at.part == plan->wgrad_parts - 1;
+	const int64_t depth = is_last ? f->source_panel - u->at.part * plan->wgrad_depth : plan->wgrad_depth;
 	const int64_t index =
-		((int64_t)ls_conv_slot_of(plan, tap) * f->blocks + u->block) * f->source_blocks + u->source;
-	float *out = u->dweights + (index * f->source_panel + (int64_t)u->part * plan->wgrad_depth) * f->panel;
+		((int64_t)ls_conv_slot_of(plan, tap) * f->blocks + u->at.block) * f->source_blocks + u->at.source;
+	float *out = u->dweights + (index * f->source_panel + (int64_t)u->at.part * plan->wgrad_depth) * f->panel;
 	ls_bf16_part parts[TOGETHER];
 	int a, b, count = 0;
 
@@ -110,14 +117,14 @@ static void wgrad_tap(wgrad_unit *u, int tap, int y0, int y1, int x0, int x1)
 			    .ldw = f->panel,
 			    .ldy = f->panel,
 			    .transposed = !u->segment,
-			    .accumulate = u->started[tap - u->first] };
+			    .accumulate = u->started[tap - u->at.first] };
 	for (int y = y0; y < y1; y++) {
 		int sy = f->map_y[y * f->kernel_h + tap / f->kernel_w];
 		if (sy >= 0)
 			count += add_positions(u, tap, y, sy, a, b, parts + count);
 		if (count > 0 && (y + 1 == y1 || count + alone > TOGETHER)) {
 			u->kernels->gemm(&s, parts, count, out);
-			s.accumulate = u->started[tap - u->first] = 1;
+			s.accumulate = u->started[tap - u->at.first] = 1;
 			count = 0;
 		}
 	}
@@ -127,40 +134,32 @@ static void wgrad_tap(wgrad_unit *u, int tap, int y0, int y1, int x0, int x1)
 static void wgrad_walk(wgrad_unit *u)
 {
 	const ls_conv_walk *f = &u->plan->forward;
-	const int64_t half = half_of(u->plan), most = CHUNK_PAIRS / half < TOGETHER ? CHUNK_PAIRS / half : TOGETHER;
+	const int64_t most = chunk_most(u->plan);
 	const int positions = chunk_positions(u->plan);
 	const int rows = positions == f->w ? (int)(most < f->w ? 1 : most / f->w) : 1;
 
 	for (int y = 0; y < f->h; y += rows)
 		for (int x = 0; x < f->w; x += positions)
-			for (int tap = u->first; tap < u->last; tap++)
+			for (int tap = u->at.first; tap < u->at.last; tap++)
 				wgrad_tap(u, tap, y, ls_min_int(y + rows, f->h), x, ls_min_int(x + positions, f->w));
 }
 
 void ls_conv_bf16_backward_weights(const ls_bf16_kernels *kernels, const ls_conv_plan *plan, const float *x,
 				   const float *dy, int accumulate, float *dweights, float *scratch, ls_member member)
 {
-	const ls_conv_walk *f = &plan->forward;
 	ls_conv_bf16_rows in = ls_conv_bf16_x(plan, 1), out = ls_conv_bf16_dy(plan, 1);
 	uint32_t *x_pairs = (uint32_t *)scratch, *dy_pairs = x_pairs + ls_conv_bf16_rows_words(&in);
 	wgrad_unit u = { .plan = plan, .x = x_pairs, .dy = dy_pairs, .dweights = dweights, .kernels = kernels };
-	const int64_t parts = plan->wgrad_parts, pairs = (int64_t)f->blocks * f->source_blocks;
-	const int group = ls_conv_tap_group(plan, pairs * parts, member.size);
-	const int64_t groups = (plan->kernel_taps + group - 1) / group;
+	const ls_conv_wgrad_cut cut = ls_conv_wgrad_cut_make(plan, member.size);
 	int64_t unit;
 
 	in.segment = u.segment = kernels->turned ? segment_of(plan) : 0;
 	ls_conv_bf16_round(kernels, &in, x, x_pairs, member);
 	ls_conv_bf16_round(kernels, &out, dy, dy_pairs, member);
 	ls_team_barrier(member);
-	while ((unit = ls_team_next(member, pairs * groups * parts)) >= 0) {
-		const int64_t pair = unit / (groups * parts);
-		u.block = pair / f->source_blocks;
-		u.source = pair % f->source_blocks;
-		u.first = (int)(unit / parts % groups) * group;
-		u.last = ls_min_int(u.first + group, plan->kernel_taps);
-		u.part = (int)(unit % parts);
-		for (int i = 0; i < group; i++)
+	while ((unit = ls_team_next(member, cut.units)) >= 0) {
+		u.at = ls_conv_wgrad_unit_at(plan, &cut, unit);
+		for (int i = 0; i < cut.group; i++)
 			u.started[i] = (char)accumulate;
 		wgrad_walk(&u);
 	}

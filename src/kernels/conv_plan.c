@@ -143,8 +143,8 @@ static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_ge
 	return make_products(&walk->products, arena, shape, n, walk->run, walk->block);
 }
 
-/* One position per tile is the finest cut of the map; make_walk() cuts samples only above LONG_MICROBATCH, Winograd's above
- * the rows of a product. */
+/* One position per tile is the finest cut of the map; make_walk() cuts samples only above LONG_MICROBATCH, Winograd's
+ * above the rows of a product. */
 int64_t ls_conv_tiles_most(const ls_conv_geometry *g, ls_conv_algorithm algorithm, int64_t n)
 {
 	int64_t blocks = n <= LONG_MICROBATCH ? 1 : (n + TILE_ROWS - 1) / TILE_ROWS;

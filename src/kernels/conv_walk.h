@@ -29,10 +29,20 @@ ls_conv_tile ls_conv_tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
 void ls_conv_finish_tile(const ls_conv_plan *plan, const ls_conv_epilogue *epilogue, int64_t block, int64_t index,
 			 int64_t rows, float *out);
 
-/* Weight gradients: taps of a unit of work, where there are `units` without cutting taps. Enough units to keep every thread
- * busy to the end, but no more than needed: a group shares its operands. */
+/* Weight gradients: how their work is cut, and a unit of it. Enough units to keep every thread busy to the end, but no
+ * more than needed: the taps of a group share their operands. */
 enum { LS_CONV_TAPS_TOGETHER = 64 };
-int ls_conv_tap_group(const ls_conv_plan *plan, int64_t units, int threads);
+typedef struct ls_conv_wgrad_cut {
+	int group; /* taps of a unit */
+	int64_t groups, parts, units;
+} ls_conv_wgrad_cut;
+typedef struct ls_conv_wgrad_unit {
+	int64_t block, source; /* out block, in block */
+	int first, last;       /* taps */
+	int part;              /* of the block's rows */
+} ls_conv_wgrad_unit;
+ls_conv_wgrad_cut ls_conv_wgrad_cut_make(const ls_conv_plan *plan, int threads);
+ls_conv_wgrad_unit ls_conv_wgrad_unit_at(const ls_conv_plan *plan, const ls_conv_wgrad_cut *cut, int64_t unit);
 
 /* The product for `positions` neighbours, or for a whole or partial block of samples. */
 static inline const ls_gemm *ls_conv_product(ls_gemm (*products)[2], int run, int64_t block, int positions,

@@ -1,9 +1,9 @@
 /*
  * linear_bf16.c - the loops around the bf16 products of a linear layer.
  *
- * Forward and the gradient of the input go over blocks of the result: of the weights a few blocks at a time are rounded and
- * put into pairs, in the first-level cache, and serve all rows of a stretch. The gradient of the weights goes over their
- * blocks in groups, and both operands pass by in pairs of rows.
+ * Forward and the gradient of the input go over blocks of the result: of the weights a few blocks at a time are rounded
+ * and put into pairs, in the first-level cache, and serve all rows of a stretch. The gradient of the weights goes over
+ * their blocks in groups, and both operands pass by in pairs of rows.
  */
 #include "kernels/linear_bf16.h"
 

@@ -1,10 +1,10 @@
 /*
  * linear_bf16.h - a linear layer and its gradients with operands in bf16 and sums in fp32 (kernels/simd/bf16.h).
  *
- * Values and weights lie as in linear.h, in fp32. Operands are rounded where a layer begins: rows into scratch by the whole
- * team, a block of weights where it is used. An element is one chain over pairs of channels, or of rows for weight
- * gradients, in order; an odd last one is paired with a zero. Steps of bf16-amx are of the channels of a block, or of the rows of
- * a chunk. So nothing depends on how the work is cut.
+ * Values and weights lie as in linear.h, in fp32. Operands are rounded where a layer begins: rows into scratch by the
+ * whole team, a block of weights where it is used. An element is one chain over pairs of channels, or of rows for
+ * weight gradients, in order; an odd last one is paired with a zero. Steps of bf16-amx are of the channels of a block,
+ * or of the rows of a chunk. So nothing depends on how the work is cut.
  */
 #ifndef LS_KERNELS_LINEAR_BF16_H
 #define LS_KERNELS_LINEAR_BF16_H
@@ -16,7 +16,8 @@
 size_t ls_linear_bf16_scratch_floats(int in_blocks, int in_panel, int out_blocks, int out_panel, int64_t rows,
 				     int threads);
 
-/* As those of linear.h, with the kernels of bf16 or of bf16-amx. They synchronise the team inside; call them with `scratch` free. */
+/* As those of linear.h, with the kernels of bf16 or of bf16-amx. They synchronise the team inside; call
+ * them with `scratch` free. */
 void ls_linear_bf16_forward(const ls_bf16_kernels *kernels, const ls_linear_plan *plan, int64_t rows, const float *x,
 			    const float *weights, const ls_linear_epilogue *epilogue, float *y, float *scratch,
 			    ls_member member);

@@ -50,9 +50,9 @@ typedef struct ls_keep_draw {
 } ls_keep_draw;
 
 /*
- * Product of bf16 pairs, y (rows, cols) (+)= sum over parts and pairs of x(i, k) . w[k][j], in this order; the arithmetic is
- * that of kernels/simd/bf16.h. x(i, k) is x[i*ldx + k], or x[k*ldx + i] where transposed. Strides count words. cols is a
- * multiple of 16. A sum stays in registers over all parts.
+ * Product of bf16 pairs, y (rows, cols) (+)= sum over parts and pairs of x(i, k) . w[k][j], in this order; the
+ * arithmetic is that of kernels/simd/bf16.h. x(i, k) is x[i*ldx + k], or x[k*ldx + i] where transposed. Strides count
+ * words. cols is a multiple of 16. A sum stays in registers over all parts.
  */
 typedef struct ls_bf16_shape {
 	int rows, pairs, cols;
@@ -70,11 +70,11 @@ typedef struct ls_bf16_kernels {
 	void (*gemm)(const ls_bf16_shape *shape, const ls_bf16_part *parts, int count, float *y);
 	/* Round to bf16, in pairs of neighbours; count is a multiple of 16. */
 	void (*rows)(const float *x, int64_t count, uint32_t *out);
-	/* The same in pairs of rows, out (half of the rows, cols); an odd last row is paired with zeros. cols is a multiple
-	 * of 16. */
+	/* The same in pairs of rows, out (half of the rows, cols); an odd last row is paired with zeros.
+	 * cols is a multiple of 16. */
 	void (*pairs)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out);
-	/* The same in pairs of rows, transposed: out (cols, ld_out), of which half of the rows are written per column. Where
-	 * it is there, gemm() takes no transposed x. */
+	/* The same in pairs of rows, transposed: out (cols, ld_out), of which half of the rows are written per column.
+	 * Where it is there, gemm() takes no transposed x. */
 	void (*turned)(const float *x, int64_t rows, int cols, int64_t ld, uint32_t *out, int64_t ld_out);
 } ls_bf16_kernels;
 
@@ -174,8 +174,8 @@ typedef struct ls_simd {
 	void (*transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);
 
 	/*
-	 * Winograd's transforms (kernels/winograd.h), of one column of the 4x4 where it has columns; over `count` floats,
-	 * a multiple of 16. Element i of a column of v, m and w lies `plane` floats behind element i - 1.
+	 * Winograd's transforms (kernels/winograd.h), of one column of the 4x4 where it has columns; over `count`
+	 * floats, a multiple of 16. Element i of a column of v, m and w lies `plane` floats behind element i - 1.
 	 */
 	/* Column of V: e[r] = d[r][0] - d[r][1], or their sum with `add`; v = e0 - e2, e1 + e2, e2 - e1, e1 - e3. */
 	void (*winograd_input)(const float *const d[4][2], int add, int64_t count, float *v, int64_t plane);

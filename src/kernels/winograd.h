@@ -8,15 +8,16 @@
  *           0 -1  1  0          1/2 -1/2  1/2
  *           0  1  0 -1           0    0    1
  *
- * U = G g G^T, V = B^T d B and * element by element; over channels * becomes 16 products of matrices, (rows, in_panel) by
- * (in_panel, out_panel), a row being one patch of one sample. Backward is the transposed map of each part: for the input it is
- * the same walk with filters turned by 180 degrees, which swaps rows and columns 0 and 3 of U; for the weights
+ * U = G g G^T, V = B^T d B and * element by element; over channels * becomes 16 products of matrices, (rows, in_panel)
+ * by (in_panel, out_panel), a row being one patch of one sample. Backward is the transposed map of each part: for the
+ * input it is the same walk with filters turned by 180 degrees, which swaps rows and columns 0 and 3 of U; for the
+ * weights
  *     dg = G^T [ sum over patches and samples of V^T (A dy A^T) ] G.
  *
- * Walks go over *groups*: a run of patches in a row of patches, or one patch and a block of samples, 64 rows at most. Of a
- * group the four columns of the 4x4 are done one after the other, so that V and the products of one column stay in the
- * second-level cache for any number of channels. At the lower and right edge of odd maps a patch has one row or column of
- * outputs; row and column 3 only serve the other one and are left out.
+ * Walks go over *groups*: a run of patches in a row of patches, or one patch and a block of samples, 64 rows at most.
+ * Of a group the four columns of the 4x4 are done one after the other, so that V and the products of one column stay in
+ * the second-level cache for any number of channels. At the lower and right edge of odd maps a patch has one row or
+ * column of outputs; row and column 3 only serve the other one and are left out.
  *
  * Invariants
  *  1. Element (i, j) of a patch is one chain over channels, as in conv.h; the 16 are combined in the order that

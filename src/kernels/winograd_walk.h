@@ -45,8 +45,8 @@ static inline int64_t ls_winograd_block(const ls_winograd_walk *w, int64_t i, in
 /* This thread's part of the scratch. */
 float *ls_winograd_thread_scratch(const ls_conv_plan *plan, float *scratch, ls_member member);
 
-/* Column j of V for the first `patches` of a group, in one block of `source`: v (4, patches, count, source_panel), the four
- * `plane` floats apart. */
+/* Column j of V for the first `patches` of a group, in one block of `source`: v (4, patches, count, source_panel), the
+ * four `plane` floats apart. */
 void ls_winograd_input_column(const ls_winograd_walk *w, int64_t n, const ls_winograd_group *g, int j, int patches,
 			      const float *source, int64_t block, float *v, int64_t plane);
 

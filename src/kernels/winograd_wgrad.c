@@ -1,9 +1,9 @@
 /*
- * winograd_wgrad.c - weight gradients by Winograd's algorithm: dU = sum over patches and samples of V^T (A dy A^T), then
- * dg = G^T dU G.
+ * winograd_wgrad.c - weight gradients by Winograd's algorithm: dU = sum over patches and samples of V^T (A dy A^T),
+ * then dg = G^T dU G.
  *
- * A unit of work is a block of the input, one or two of the output, and all of the 4x4, or a column or an element of it where a
- * team is large. It walks over all groups of patches and transforms both operands for itself.
+ * A unit of work is a block of the input, one or two of the output, and all of the 4x4, or a column or an element of it
+ * where a team is large. It walks over all groups of patches and transforms both operands for itself.
  */
 #include "kernels/winograd_walk.h"
 

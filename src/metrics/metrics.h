@@ -28,8 +28,8 @@ typedef struct ls_metric_text {
 /* Open RUN/metrics.jsonl and a TensorBoard event file in RUN. Lines of steps after `resume_step` (work that will be
  * done again) are dropped; resume_step = 0 starts afresh. run == NULL: every call is a no-op. */
 ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_step);
-/* The same for a run that is continued, also from step 0: lines about its nodes (LS_METRICS_START and the two after it) stay,
- * whatever their step. *reached: the last step among the lines that are dropped; 0: none was. */
+/* The same for a run that is continued, also from step 0: lines about its nodes (LS_METRICS_START and the two after it)
+ * stay, whatever their step. *reached: the last step among the lines that are dropped; 0: none was. */
 ls_status ls_metrics_continue(ls_metrics **out, const char *run, uint64_t resume_step, uint64_t *reached);
 void ls_metrics_close(ls_metrics *metrics);
 
@@ -45,8 +45,8 @@ ls_status ls_metrics_record_texts(ls_metrics *metrics, const char *kind, uint64_
 				  size_t text_count, const ls_metric *values, size_t count);
 ls_status ls_metrics_flush(ls_metrics *metrics);
 
-/* One line with texts at the end of RUN/metrics.jsonl, by a process that does not train: while no other one writes there.
- * `wall`: when it happened, in seconds since 1970. Without a file, nothing is written. */
+/* One line with texts at the end of RUN/metrics.jsonl, by a process that does not train: while no other one writes
+ * there. `wall`: when it happened, in seconds since 1970. Without a file, nothing is written. */
 ls_status ls_metrics_append(const char *run, const char *kind, double wall, const ls_metric_text *texts, size_t count);
 
 /* The same in two halves, for a thread that waits for the disk while others record: the files as they are now, with
@@ -58,8 +58,8 @@ typedef struct ls_metrics_files {
 ls_status ls_metrics_share(ls_metrics *metrics, ls_metrics_files *out);
 ls_status ls_metrics_sync(ls_metrics_files *files);
 
-/* Whether RUN/metrics.jsonl has a line of this kind with values[0], such as {"step", 200}. The other values are read from
- * the first such line; NaN: it has none. */
+/* Whether RUN/metrics.jsonl has a line of this kind with values[0], such as {"step", 200}. The other values are read
+ * from the first such line; NaN: it has none. */
 ls_status ls_metrics_find(const char *run, const char *kind, ls_metric *values, size_t count, int *found);
 
 /* The directory was removed under us and there is a new one: lines go on there, after those that the file had (it lives

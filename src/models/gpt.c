@@ -1,12 +1,13 @@
 /*
- * gpt.c - GPT-2 (Radford et al. 2019) in its published sizes and in small ones, with Hugging Face's layer names and shapes.
+ * gpt.c - GPT-2 (Radford et al. 2019) in its published sizes and in small ones, with Hugging Face's layer names and
+ * shapes.
  *
  *   embeddings  words + positions, dropout
  *   layer       x += drop(attention(norm(x)));  x += drop(linear(gelu(linear(norm(x)))))
  *   head        norm, then the words once more: what comes next, at every position
  *
- * A position sees itself and those before it. One linear layer makes query, key and value; the weights of linear layers are
- * (in, out). They start from N(0, 0.02), those that end a branch from N(0, 0.02 / sqrt(2 layers)), biases from 0.
+ * A position sees itself and those before it. One linear layer makes query, key and value; the weights of linear layers
+ * are (in, out). They start from N(0, 0.02), those that end a branch from N(0, 0.02 / sqrt(2 layers)), biases from 0.
  */
 #include <math.h>
 

@@ -28,7 +28,7 @@ enum {
 enum { GRAPH_NAME = 2, GRAPH_CONSTANT = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
 
-/* ---- inputs and outputs ------------------------------------------------------------------------------------------- */
+/* ---- inputs and outputs ------------------------------------------------------------------------------------------ */
 
 /* A dimension is a number, or has a name where it is free. */
 typedef struct dimension {
@@ -122,7 +122,7 @@ static void add_outputs(ls_onnx *to, ls_pb *out, const ls_onnx_options *o)
 			add_output(to, out, o, graph->losses[i].inputs[0], "token_logits");
 }
 
-/* ---- the graph ----------------------------------------------------------------------------------------------------- */
+/* ---- the graph --------------------------------------------------------------------------------------------------- */
 
 static ls_status translate(ls_onnx *to)
 {
@@ -141,7 +141,7 @@ static ls_status translate(ls_onnx *to)
 	return LS_OK;
 }
 
-/* ---- weights ------------------------------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
 static size_t elements(const ls_onnx_constant *c)
 {
@@ -208,7 +208,7 @@ static ls_status put_constant(writer *w, const ls_onnx_constant *c)
 	return ls_file_write(&w->draft, w->logical, raw_bytes(c));
 }
 
-/* ---- the model ----------------------------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------------------------------------- */
 
 static void model_head(ls_pb *out, const ls_onnx_options *o)
 {

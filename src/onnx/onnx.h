@@ -4,7 +4,8 @@
  * Images are the input "input", float (batch, C, H, W), normalised as the model was trained. Text is "input_ids",
  * "attention_mask" and, where the model has segments, "token_type_ids", int64 (batch, tokens), padded with any id where
  * the mask is 0; a model for pretraining also takes "masked_positions", int64 (batch, masked). The outputs are "logits"
- * and, of pretraining, "token_logits"; of regression "logits" are in the units of the targets. Batch and tokens are free dimensions.
+ * and, of pretraining, "token_logits"; of regression "logits" are in the units of the targets. Batch and tokens are
+ * free dimensions.
  */
 #ifndef LS_ONNX_ONNX_H
 #define LS_ONNX_ONNX_H

@@ -89,7 +89,7 @@ static void gelu_alone(ls_onnx *to, const ls_node *node)
 	finish_like(to, node, o->approximate ? gelu_tanh(to, x) : gelu(to, x));
 }
 
-/* ---- sums and the like --------------------------------------------------------------------------------------------- */
+/* ---- sums and the like ------------------------------------------------------------------------------------------- */
 
 static void pairwise(ls_onnx *to, const ls_node *node, const char *op)
 {
@@ -134,7 +134,7 @@ static void identity(ls_onnx *to, const ls_node *node)
 	finish_like(to, node, bare_input(to, node));
 }
 
-/* ---- layers -------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static void window(ls_onnx_attribute out[4], int64_t kernel_h, int64_t kernel_w, int64_t stride, int64_t padding)
 {
@@ -232,7 +232,7 @@ static void layer_norm(ls_onnx *to, const ls_node *node)
 	ls_onnx_set(to, node->output, activate(to, node, x), form);
 }
 
-/* ---- pooling ------------------------------------------------------------------------------------------------------- */
+/* ---- pooling ----------------------------------------------------------------------------------------------------- */
 
 /* (channels) as (channels, 1, 1), which is added to every position. */
 static const char *per_channel(ls_onnx *to, const char *vector)
@@ -279,7 +279,7 @@ static void flatten(ls_onnx *to, const ls_node *node)
 	ls_onnx_set(to, node->output, ls_onnx_node(to, "Flatten", INPUTS(x), attributes), LS_ONNX_ROWS);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* 0, 1, ... up to the number of tokens. */
 static const char *positions(ls_onnx *to)
@@ -435,7 +435,7 @@ static void masked_positions(ls_onnx *to, const ls_node *node)
 	ls_onnx_set(to, node->output, ls_onnx_node(to, "GatherND", INPUTS(x, places), attributes), LS_ONNX_SEQ);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const ls_op_type *type;

@@ -5,8 +5,9 @@
  *   p = softmax(x);  t = (1 - s) q + s / classes                      x, p, q, t (rows, classes), w (classes)
  *   loss = -sum_c w_c t_c ln p_c;  dx = W p - w t,  W = sum_c w_c t_c
  *
- * with s = label_smoothing and w = class_weights, 0 and all 1 by default; q is onehot(label), or the float targets of the
- * row, a probability per class. As in PyTorch every class has its own weight, also in what smoothing spreads over them.
+ * with s = label_smoothing and w = class_weights, 0 and all 1 by default; q is onehot(label), or the float targets of
+ * the row, a probability per class. As in PyTorch every class has its own weight, also in what smoothing spreads over
+ * them.
  *
  * The loss of a step is the sum over rows divided by the number of rows, whatever their weights.
  */
@@ -48,8 +49,8 @@ static void plain_rows(const ls_op *op, const ls_pass *pass, int64_t begin, int6
 				    r.correct, r.dx);
 }
 
-/* Smoothing or weights. One row from what plain_rows() gives: loss += s (x[label] - mean of x), dx += s (onehot - 1 / classes),
- * or both times the weight of the label. */
+/* Smoothing or weights. One row from what plain_rows() gives: loss += s (x[label] - mean of x), dx += s (onehot - 1 /
+ * classes), or both times the weight of the label. */
 static void weighted_row(const ls_op *op, const ls_pass *pass, int64_t i)
 {
 	const ls_cross_entropy_options *o = op->node->attributes;
@@ -76,7 +77,8 @@ static float soft_target(const ls_cross_entropy_options *o, const ls_tensor *t, 
 	return o->class_weights ? o->class_weights[c] * smooth : smooth;
 }
 
-/* With m the greatest logit, -ln p_c = -ln p_m + (x_m - x_c): what the kernel gives for the label m, and no cancellation. */
+/* With m the greatest logit, -ln p_c = -ln p_m + (x_m - x_c): what the kernel gives for the
+ * label m, and no cancellation. */
 static void soft_row(const ls_op *op, const ls_loss_rows *r, int64_t i)
 {
 	const ls_cross_entropy_options *o = op->node->attributes;

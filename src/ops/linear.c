@@ -7,8 +7,8 @@
  *
  * In bf16 (op.h) x, w and dy are rounded to it where they are multiplied; sums, bias, relu and gelu are fp32.
  *
- * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, in bf16 rounded rows as well,
- * then bias partials.
+ * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, in bf16 rounded rows as
+ * well, then bias partials.
  */
 #include "kernels/linear.h"
 

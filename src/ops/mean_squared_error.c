@@ -3,8 +3,8 @@
  *
  *   loss = mean over channels of (x[c] - t[c])^2;  dx[c] = 2 (x[c] - t[c]) / C        x, t (rows, C)
  *
- * t is the row's float targets. Of a label it is 1 in the label's channel and 0 elsewhere; with one channel the label, a
- * number. A row is right when its greatest channel is that of t, with one channel when x is within 0.5 of t.
+ * t is the row's float targets. Of a label it is 1 in the label's channel and 0 elsewhere; with one channel the label,
+ * a number. A row is right when its greatest channel is that of t, with one channel when x is within 0.5 of t.
  */
 #include <limits.h>
 

@@ -1,8 +1,8 @@
 /*
  * precision.c - which kernels multiply in a precision, and how fast they are here.
  *
- * The rate is that of a linear layer's forward pass with the rounding of its operands, on the calling thread: what bf16 may
- * gain depends on the processor alone, and by much more than layers differ.
+ * The rate is that of a linear layer's forward pass with the rounding of its operands, on the calling thread: what bf16
+ * may gain depends on the processor alone, and by much more than layers differ.
  */
 #include "base/clock.h"
 #include "kernels/linear_bf16.h"

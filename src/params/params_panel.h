@@ -2,8 +2,8 @@
  * params_panel.h - a parameter one out-panel at a time.
  *
  * Panel p holds output channels [p * out_panel, (p + 1) * out_panel), cut at `out`; its logical part is a contiguous
- * run of rows, (outputs of the panel, in, taps). What walks through a whole model takes panels, for they stay in cache. A
- * transposed weight, (in, out), is one panel.
+ * run of rows, (outputs of the panel, in, taps). What walks through a whole model takes panels, for they stay in cache.
+ * A transposed weight, (in, out), is one panel.
  */
 #ifndef LS_PARAMS_PARAMS_PANEL_H
 #define LS_PARAMS_PARAMS_PANEL_H

@@ -7,7 +7,8 @@
 #include "base/status.h"
 #include "comm/comm.h"
 
-/* Where it is "auto", the first node measures, prints what it found, and all nodes get its choice. Called by all nodes. */
+/* Where it is "auto", the first node measures, prints what it found, and all nodes get its
+ * choice. Called by all nodes. */
 ls_status ls_auto_precision(const char **precision, ls_comm *comm);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include <lockstep/data.h>
 
-/* Names of the dataset's classes, or of the named dataset `data` (may be NULL), if there is one for each of `outputs`. */
+/* Names of the dataset's classes, or of the named dataset `data` (may be NULL), if there is one for each of
+ * `outputs`. */
 const char *const *ls_class_names_of(const ls_dataset *dataset, const char *data, int64_t outputs);
 
 /* A name per line, as the run's file has them, malloc'd; the dataset has names. */

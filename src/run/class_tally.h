@@ -1,6 +1,6 @@
 /*
- * class_tally.h - how often each class occurs, is predicted and is right in an evaluation, on all nodes: what F1 and top-5
- * accuracy follow from. Counts are whole numbers, so devices, threads and nodes do not matter.
+ * class_tally.h - how often each class occurs, is predicted and is right in an evaluation, on all nodes: what F1 and
+ * top-5 accuracy follow from. Counts are whole numbers, so devices, threads and nodes do not matter.
  */
 #ifndef LS_RUN_CLASS_TALLY_H
 #define LS_RUN_CLASS_TALLY_H

@@ -8,9 +8,9 @@
 
 #include "graph/graph.h"
 
-/* The list that options.class_weights comes to on the training set, "0.5,2,1", malloc'd; NULL: none. "auto" weighs classes
- * inversely to how often they occur: samples / (classes * samples of the class), scikit-learn's "balanced"; a class without
- * samples has 1. */
+/* The list that options.class_weights comes to on the training set, "0.5,2,1", malloc'd; NULL: none. "auto" weighs
+ * classes inversely to how often they occur: samples / (classes * samples of the class), scikit-learn's "balanced"; a
+ * class without samples has 1. */
 ls_status ls_class_weights_resolve(char **out, const ls_train_options *options, const ls_dataset *train);
 
 /* Give such a list to every cross-entropy of the graph's output; NULL and "none": nothing. */

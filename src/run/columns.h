@@ -2,8 +2,8 @@
  * columns.h - how the columns of a table become numbers, where the weights decide it.
  *
  * Weights work on a table whose columns are standardised and coded as those they were trained on. So a run that starts
- * from weights (--init), one that is resumed, an evaluation and a prediction take theirs; only a run from scratch has those
- * of its data. They are kept in the metadata of the weights ("columns"), as is the task ("task").
+ * from weights (--init), one that is resumed, an evaluation and a prediction take theirs; only a run from scratch has
+ * those of its data. They are kept in the metadata of the weights ("columns"), as is the task ("task").
  */
 #ifndef LS_RUN_COLUMNS_H
 #define LS_RUN_COLUMNS_H

@@ -88,7 +88,7 @@ ls_status ls_confusion_take(const ls_confusion *c, const char *const *names, ls_
 	return LS_OK;
 }
 
-/* ---- what follows from them ---------------------------------------------------------------------------------------- */
+/* ---- what follows from them -------------------------------------------------------------------------------------- */
 
 void ls_class_counts_release(ls_class_counts *c)
 {

@@ -1,8 +1,8 @@
 /*
  * generate.c - lockstep/generate.h: the prompt once, then token after token of all texts.
  *
- * A text that fills the model's context goes on with the second half of it: what it sees then begins at the first position
- * again.
+ * A text that fills the model's context goes on with the second half of it: what it sees then begins
+ * at the first position again.
  */
 #include <lockstep/generate.h>
 

@@ -8,7 +8,7 @@
 
 #include "base/handles.h"
 
-/* ---- stop handles --------------------------------------------------------------------------------------------------- */
+/* ---- stop handles ------------------------------------------------------------------------------------------------ */
 
 struct ls_stop {
 	atomic_int requested;
@@ -53,7 +53,7 @@ int ls_stop_is_requested(const ls_stop *stop)
 	return stop && atomic_load(&stop->requested);
 }
 
-/* ---- watching for them ----------------------------------------------------------------------------------------------- */
+/* ---- watching for them ------------------------------------------------------------------------------------------- */
 
 static atomic_uint requests_to_all;
 
@@ -73,7 +73,7 @@ int ls_stop_watch_is_requested(const ls_stop_watch *watch)
 	return atomic_load(&requests_to_all) != watch->before || ls_stop_is_requested(watch->stop);
 }
 
-/* ---- hooks ---------------------------------------------------------------------------------------------------------- */
+/* ---- hooks ------------------------------------------------------------------------------------------------------- */
 
 void ls_hooks_init(ls_hooks *h, const ls_train_hooks *given)
 {
@@ -162,7 +162,7 @@ void ls_hooks_checkpoint(ls_hooks *h, uint64_t step, const char *run, uint64_t f
 		keep(h, h->hooks.checkpoint(h->hooks.context, &checkpoint), "checkpoint");
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 static void put_line(void *context, ls_log_kind kind, const char *text)
 {

@@ -1,6 +1,6 @@
 /*
- * hooks.h - a run reports what happens to its program, which decides whether it goes on (lockstep/hooks.h); and requests
- * to stop.
+ * hooks.h - a run reports what happens to its program, which decides whether it goes on (lockstep/hooks.h); and
+ * requests to stop.
  *
  * The first failure of a hook is kept: the run ends as if it was stopped, and the failure is its status.
  */

@@ -95,7 +95,7 @@ static const char *name_of(const ls_inputs *in)
 	return ls_stream_name(in->stream);
 }
 
-/* ---- what it is ---------------------------------------------------------------------------------------------------- */
+/* ---- what it is -------------------------------------------------------------------------------------------------- */
 
 static int ends_with(const char *path, const char *end)
 {
@@ -133,7 +133,7 @@ static ls_status check_kind(const ls_inputs *in)
 	return LS_OK;
 }
 
-/* ---- IDX ----------------------------------------------------------------------------------------------------------- */
+/* ---- IDX --------------------------------------------------------------------------------------------------------- */
 
 static ls_status begin_idx(ls_inputs *in)
 {
@@ -175,7 +175,7 @@ static ls_status next_idx(ls_inputs *in, ls_input_sample *out, int *found)
 	return ls_model_normalise(in->model, out->image);
 }
 
-/* ---- NumPy --------------------------------------------------------------------------------------------------------- */
+/* ---- NumPy ------------------------------------------------------------------------------------------------------- */
 
 static ls_status read_npy_header(ls_inputs *in, ls_npy *npy)
 {
@@ -278,7 +278,7 @@ static ls_status next_npy(ls_inputs *in, ls_input_sample *out, int *found)
 	return ls_model_normalise(in->model, out->image);
 }
 
-/* ---- images -------------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 static ls_status decode(const ls_inputs *in, const uint8_t *bytes, size_t size, const char *name, float *image)
 {
@@ -318,7 +318,7 @@ static ls_status next_member(ls_inputs *in, ls_input_sample *out, int *found)
 	return ls_file_map_check(&in->tar.map);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static ls_status tokenize(const ls_inputs *in, const char *text, size_t bytes, ls_input_sample *out)
 {
@@ -331,7 +331,7 @@ static ls_status tokenize(const ls_inputs *in, const char *text, size_t bytes, l
 	return status;
 }
 
-/* ---- CSV ----------------------------------------------------------------------------------------------------------- */
+/* ---- CSV --------------------------------------------------------------------------------------------------------- */
 
 static ls_status fail_at(const ls_inputs *in, uint64_t row, const char *what)
 {
@@ -445,7 +445,7 @@ static ls_status next_record(ls_inputs *in, ls_input_sample *out, int *found)
 	return is_text(in) ? read_text_record(in, &record, out) : read_numbers(in, &record, out->image);
 }
 
-/* ---- rows of a table ----------------------------------------------------------------------------------------------- */
+/* ---- rows of a table --------------------------------------------------------------------------------------------- */
 
 /* What the model was trained on; texts are also read line by line, or from another column. */
 static int reads_rows(const ls_inputs *in)
@@ -472,7 +472,7 @@ static ls_status next_row(ls_inputs *in, ls_input_sample *out, int *found)
 				    : status;
 }
 
-/* ---- inputs -------------------------------------------------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 static ls_status begin_input(ls_inputs *in)
 {

@@ -15,9 +15,10 @@
  * file shows people which process it is, and older versions that the run is locked.
  */
 typedef struct ls_run_lock {
-	int fd;              /* of the file; -1: not held */
-	int directory;       /* of the directory */
-	uint64_t generation; /* of this start (checkpoint/generation.h); 0: not begun yet */
+	int fd;        /* of the file; -1: not held */
+	int directory; /* of the directory */
+	/* of this start (checkpoint/generation.h), on all nodes; 0: not begun yet, or no run directory */
+	uint64_t generation;
 } ls_run_lock;
 #define LS_RUN_LOCK_INIT                                                                                               \
 	{                                                                                                              \
@@ -30,8 +31,8 @@ void ls_run_lock_drop(ls_run_lock *lock); /* harmless when not held */
 /* Drop it, and remove its file: there is no run after all. */
 void ls_run_lock_withdraw(ls_run_lock *lock, const char *run);
 
-/* Where the locked directory is: still at `run`; under another name, which `out` gets; removed; or there, but with a newer
- * start of the run in it. Cheap. */
+/* Where the locked directory is: still at `run`; under another name, which `out` gets; removed; or there, but with a
+ * newer start of the run in it. Cheap. */
 typedef enum ls_run_where { LS_RUN_THERE, LS_RUN_MOVED, LS_RUN_REMOVED, LS_RUN_TAKEN } ls_run_where;
 ls_run_where ls_run_lock_where(const ls_run_lock *lock, const char *run, char *out, size_t size);
 

@@ -11,7 +11,7 @@
 #include "base/options.h"
 #include "data/normalise.h"
 
-/* ---- making -------------------------------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static ls_model *alloc_model(void)
 {
@@ -191,7 +191,7 @@ void ls_model_free(ls_model *model)
 		let_go(model);
 }
 
-/* ---- training ------------------------------------------------------------------------------------------------------ */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 /* All values of a model in the layout of the outside world, to lay the stores out anew. */
 static void copy_logical(ls_trained *t, float *logical, int into_stores)
@@ -299,7 +299,7 @@ void ls_model_end_training(ls_model *model)
 	let_go(model);
 }
 
-/* ---- what it is ---------------------------------------------------------------------------------------------------- */
+/* ---- what it is -------------------------------------------------------------------------------------------------- */
 
 ls_status ls_model_check_usable(const ls_model *model)
 {

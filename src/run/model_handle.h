@@ -1,6 +1,6 @@
 /*
- * model_handle.h - the inside of an ls_model, for the files of run/ that work on one: model_*.c, and trainer_handle.c, which
- * trains one.
+ * model_handle.h - the inside of an ls_model, for the files of run/ that work on one: model_*.c, and
+ * trainer_handle.c, which trains one.
  */
 #ifndef LS_RUN_MODEL_HANDLE_H
 #define LS_RUN_MODEL_HANDLE_H
@@ -41,8 +41,8 @@ ls_status ls_model_check_usable(const ls_model *model);
 ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options);
 void ls_model_close_samples(ls_model *model);
 
-/* In place: floats of an array as a model takes them, (value - mean) / deviation; of a model of bytes they are pixels from
- * 0 to 1. */
+/* In place: floats of an array as a model takes them, (value - mean) / deviation; of a model of bytes
+ * they are pixels from 0 to 1. */
 ls_status ls_model_normalise_floats(const ls_model *model, float *values);
 
 /* Names of classes: those in the file `labels`, where that is not NULL, else what is known of run, weights or data. */
@@ -54,16 +54,16 @@ ls_status ls_model_class_lines(const ls_model *model, char **out);
 ls_status ls_model_learn_classes(ls_model *model, const ls_dataset *data);
 
 /*
- * A trainer begins; fails where another has begun. From now on the parameters of its graph may be laid out anew, and when
- * that is done the model lends its stores: trained.params and trained.buffers, where behind the running statistics there
- * is room for `floats` in all.
+ * A trainer begins; fails where another has begun. From now on the parameters of its graph may be laid out anew, and
+ * when that is done the model lends its stores: trained.params and trained.buffers, where behind the running statistics
+ * there is room for `floats` in all.
  */
 ls_status ls_model_begin_training(ls_model *model);
 ls_status ls_model_lend(ls_model *model, size_t floats);
 void ls_model_end_training(ls_model *model);
 
-/* It is trained on this data: where it does not know the normalisation of its images, its vocabulary or the names of its
- * classes, they are the data's. */
+/* It is trained on this data: where it does not know the normalisation of its images, its vocabulary or the names of
+ * its classes, they are the data's. */
 ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data);
 
 /* One of its parameters, of that many elements. */

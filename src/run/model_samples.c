@@ -16,7 +16,7 @@
 
 #define FRAME 2 /* [CLS] and [SEP] */
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 /* Another vocabulary would give tokens that mean other words, or none. */
 static ls_status check_tokenizer(const ls_model *model, const char *vocab)
@@ -121,7 +121,7 @@ void ls_model_close_samples(ls_model *model)
 	ls_model_close_classes(model);
 }
 
-/* ---- images -------------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 static ls_status check_images(const ls_model *model)
 {
@@ -194,7 +194,7 @@ ls_status ls_model_normalise_floats(const ls_model *model, float *values)
 	return LS_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 ls_status ls_model_read_row(const ls_model *model, const char *const *names, const char *const *values, size_t count,
 			    float *features)
@@ -230,7 +230,7 @@ ls_status ls_model_read_row(const ls_model *model, const char *const *names, con
 	return status;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static ls_status check_text(const ls_model *model)
 {

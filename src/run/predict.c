@@ -39,7 +39,7 @@ typedef struct prediction {
 	ls_predict_result result;
 } prediction;
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static int64_t choose_batch(const prediction *p)
 {
@@ -81,7 +81,7 @@ static void release(prediction *p)
 	free(p->images);
 }
 
-/* ---- batches ------------------------------------------------------------------------------------------------------- */
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 /* What has been read, computed and written. A reader sees it at once: standard input may be a pipe that goes on. */
 static ls_status flush_batch(prediction *p)
@@ -155,7 +155,7 @@ static ls_status run_inputs(prediction *p)
 	return flush_batch(p);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static ls_status check(const ls_predict_options *o)
 {

@@ -5,28 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv_quote.h"
 #include "base/status.h"
 #include "base/topk.h"
 #include "data/text_input.h"
 
-/* ---- texts --------------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 /* In quotes only where it has to be. */
 static void put_csv(FILE *to, const char *text)
 {
-	int is_plain = !strpbrk(text, ",\"\r\n");
-
-	if (is_plain) {
+	if (strpbrk(text, ",\"\r\n"))
+		ls_csv_quote(to, text);
+	else
 		fputs(text, to);
-		return;
-	}
-	putc('"', to);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', to);
-		putc(*text, to);
-	}
-	putc('"', to);
 }
 
 /* JSON is UTF-8; names of files may be anything. */
@@ -51,7 +43,7 @@ static void put_json(FILE *to, const char *text)
 	putc('"', to);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 /* The name of an output, or a number. */
 static const char *output_name(const ls_prediction_lines *l, int64_t i, char *room, size_t size)

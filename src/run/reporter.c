@@ -231,9 +231,9 @@ static void describe_targets(char *out, size_t size, const ls_eval_result *test)
 			 test->macro_f1, test->accuracy);
 }
 
-/* "test time 0.72 sec, test accuracy: 0.8502". In pretraining the labels are next sentences: "test time 0.72 sec, masked
- * loss 5.1, masked accuracy 0.1, next-sentence accuracy: 0.52". Of language models: "test time 0.72 sec, loss 3.2110,
- * perplexity 24.80, next-token accuracy: 0.3521". */
+/* "test time 0.72 sec, test accuracy: 0.8502". In pretraining the labels are next sentences: "test time 0.72 sec,
+ * masked loss 5.1, masked accuracy 0.1, next-sentence accuracy: 0.52". Of language models: "test time 0.72 sec, loss
+ * 3.2110, perplexity 24.80, next-token accuracy: 0.3521". */
 static void describe_test(char *out, size_t size, const ls_eval_result *test)
 {
 	int used = snprintf(out, size, "test time %.2f sec, ", test->seconds);

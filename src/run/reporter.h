@@ -34,8 +34,8 @@ void ls_reporter_end(ls_reporter *reporter);
 /* Nothing is written to the run's files any more: they are another process's. */
 void ls_reporter_mute(ls_reporter *reporter);
 
-/* Who takes part from `first_step` on, and where the state of that step is from, "snapshot", "checkpoint" or "new": a line of kind
- * "start", and one on the terminal where the run is continued. */
+/* Who takes part from `first_step` on, and where the state of that step is from, "snapshot", "checkpoint" or "new": a
+ * line of kind "start", and one on the terminal where the run is continued. */
 ls_status ls_reporter_start(ls_reporter *reporter, uint64_t generation, int from_memory);
 
 /* One step done: the time it took, and what it came to. `at` counts it already. */
@@ -55,8 +55,8 @@ void ls_reporter_step_test_line(ls_reporter *reporter, uint64_t step, const ls_e
 /* Seconds that the run has taken so far, in all its processes; NaN where a record of an earlier one is missing. */
 double ls_reporter_seconds(const ls_reporter *reporter);
 
-/* Keep the fingerprint of what was saved as a checkpoint of `step`, and of what the run ended with. `seconds` of the run
- * had passed at that step; training stood still for `stall_s` of them. */
+/* Keep the fingerprint of what was saved as a checkpoint of `step`, and of what the run ended with. `seconds` of the
+ * run had passed at that step; training stood still for `stall_s` of them. */
 ls_status ls_reporter_checkpoint(ls_reporter *reporter, uint64_t step, uint64_t fingerprint, double seconds,
 				 double stall_s);
 ls_status ls_reporter_conclude(ls_reporter *reporter, uint64_t step, uint64_t fingerprint);
@@ -69,7 +69,8 @@ ls_status ls_reporter_target(ls_reporter *reporter, const ls_ckpt_progress *at, 
 ls_status ls_reporter_test(ls_reporter *reporter, const ls_ckpt_progress *at, uint64_t epoch,
 			   const ls_eval_result *test, const ls_best *best);
 
-/* Which evaluation of a run that ends is the best: a line, and where no better ones came any more, another and a record. */
+/* Which evaluation of a run that ends is the best: a line, and where no better ones came any
+ * more, another and a record. */
 ls_status ls_reporter_best(ls_reporter *reporter, const ls_ckpt_progress *at, const ls_best *best);
 
 #endif

@@ -410,8 +410,8 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_snapshots *m
 	return position->step < s->total_steps ? describe(s) : describe_complete(s);
 }
 
-/* A run that is refused before it began leaves nothing: neither the lock's file and the number of its start nor, when it is
- * new and empty, its directory. */
+/* A run that is refused before it began leaves nothing: neither the lock's file and the number of its start nor, when
+ * it is new and empty, its directory. */
 static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
@@ -448,6 +448,7 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memo
 	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, memory, position) : first_weights(s)));
 	LS_TRY(ls_comm_broadcast(comm, 0, &spread, sizeof(spread), "start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, position, sizeof(*position), "position"));
+	LS_TRY(ls_comm_broadcast(comm, 0, &lock->generation, sizeof(lock->generation), "number of the start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, &memory->is_used, sizeof(memory->is_used), "use of snapshots"));
 	if (memory->is_used)
 		LS_TRY(ls_snapshots_load(memory));

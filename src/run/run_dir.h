@@ -12,9 +12,10 @@
 #include "run/snapshots.h"
 #include "run/weights.h"
 
-/* Claim the run directory, load what is to be continued (or initial weights) into the trainer, write run.json.
- * What is continued is the newest checkpoint, or a newer snapshot in memory; `position` is where to go on. `lock` is the
- * caller's to drop when the run is over, also after a failure. Without a run directory only the weights are filled in. */
+/* Claim the run directory, load what is to be continued (or initial weights) into the trainer, write
+ * run.json. What is continued is the newest checkpoint, or a newer snapshot in memory; `position` is where to
+ * go on. `lock` is the caller's to drop when the run is over, also after a failure. Without a run directory
+ * only the weights are filled in. */
 ls_status ls_keep_begin(const ls_setup *setup, ls_run_lock *lock, ls_snapshots *memory, ls_ckpt_progress *position);
 
 /* What of a trainer goes into a checkpoint: its stores. Whose model it is, and the position, are the caller's. */

@@ -118,8 +118,8 @@ static void write_files(void *context)
 		snprintf(w->why, sizeof(w->why), "%s", ls_last_error());
 }
 
-/* On the first node, which has the state of all nodes by now; `began`: when training stood still for it; `best`: the metric
- * by which the weights are the best, NULL for a checkpoint. */
+/* On the first node, which has the state of all nodes by now; `began`: when training stood still for it; `best`: the
+ * metric by which the weights are the best, NULL for a checkpoint. */
 static ls_status begin_writing(ls_saver *s, const char *best, int goes_on, double began)
 {
 	ls_saver_write *w = s->write;

@@ -59,8 +59,8 @@ static inline uint64_t ls_last_epoch(const ls_ckpt_progress *position)
 
 ls_status ls_saver_begin(ls_saver *saver);
 
-/* A run whose directory is not where it was, or that was started again elsewhere, ends with the step it is at. Costs a few
- * system calls. */
+/* A run whose directory is not where it was, or that was started again elsewhere, ends with the step it is at.
+ * Costs a few system calls. */
 void ls_saver_look(ls_saver *saver);
 
 /* "the last checkpoint is kept", for a run that fails. Waits for one that is being written. */
@@ -76,8 +76,8 @@ ls_status ls_saver_save(ls_saver *saver, int goes_on);
 ls_status ls_saver_collect(ls_saver *saver, int wait);
 
 /* The weights that were evaluated last are the best by `metric`: keep them beside the checkpoints. They are written as
- * checkpoints are, and the next checkpoint, which counts the evaluation, waits for them: a position never knows of better
- * weights than there are on disk. */
+ * checkpoints are, and the next checkpoint, which counts the evaluation, waits for them: a position never knows of
+ * better weights than there are on disk. */
 ls_status ls_saver_keep_best(ls_saver *saver, const char *metric);
 
 /* `status` of the steps or, with `test_failed`, of an evaluation. On one node, data that cannot be read any more leave

@@ -1,5 +1,6 @@
 #include "run/setup.h"
 #include "run/model.h"
+#include "run/setup_memory.h"
 
 #include <lockstep/models.h>
 #include <stdio.h>
@@ -11,8 +12,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/snapshot.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
 #include "run/auto_precision.h"
@@ -20,12 +19,10 @@
 #include "run/columns.h"
 #include "run/effects.h"
 #include "run/handshake.h"
-#include "run/memory_plan.h"
 #include "run/model_handle.h"
 #include "run/normalisation.h"
 #include "run/remembered.h"
 #include "run/sample_hash.h"
-#include "run/snapshots.h"
 #include "run/target_report.h"
 #include "run/vocabulary.h"
 
@@ -142,7 +139,8 @@ static ls_status open_data(ls_setup *s)
 	return hash_data(s);
 }
 
-/* Data that have but one label can be listed and looked at; there is nothing to learn from them, but to predict tokens. */
+/* Data that have but one label can be listed and looked at; there is nothing to learn from
+ * them, but to predict tokens. */
 static ls_status check_classes(const ls_dataset *set)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
@@ -195,7 +193,7 @@ static ls_status count_steps(ls_setup *s)
 
 /* Micro-batches of one sample: all of them, the last one of every step, or the last one of an epoch where the run gets
  * that far. */
-static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batches)
+ls_status ls_setup_check_norms(const ls_setup *s, const ls_settings_batches *batches)
 {
 	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, global = batches->global;
 	int64_t step = samples < global ? samples : global,
@@ -259,7 +257,7 @@ ls_node_trainer_options ls_setup_trainer_options(const ls_train_options *o, cons
 	};
 }
 
-static ls_node_trainer_options trainer_options(ls_setup *s, const ls_settings_batches *batches)
+ls_node_trainer_options ls_setup_step_options(ls_setup *s, const ls_settings_batches *batches)
 {
 	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, microbatch = batches->microbatch;
 	int64_t first = samples < batches->global ? samples : batches->global;
@@ -277,8 +275,7 @@ static ls_node_trainer_options trainer_options(ls_setup *s, const ls_settings_ba
 	return t;
 }
 
-/* Without threads, which the trainer has. */
-static ls_evaluator_options evaluator_options(const ls_setup *s)
+ls_evaluator_options ls_setup_test_options(const ls_setup *s)
 {
 	return (ls_evaluator_options){ .graph = s->graph,
 				       .dataset = s->test_set,
@@ -290,156 +287,16 @@ static ls_evaluator_options evaluator_options(const ls_setup *s)
 				       .weight = s->layout.weight };
 }
 
-static ls_evaluator_options probe_options(const ls_setup *s)
+ls_evaluator_options ls_setup_probe_options(const ls_setup *s)
 {
 	return (ls_evaluator_options){
 		.graph = s->graph, .dataset = s->train_set, .batch = PROBE_BATCH, .backend = s->backend, .devices = 1
 	};
 }
 
-/* A checkpoint is written by the first node, tensor by tensor, after a look at the weights. */
-static ls_status plan_checkpoint(const ls_setup *s, ls_memory_plan *plan, int *readers)
-{
-	const ls_param_table *table = &s->graph->params;
-	ls_evaluator_options options = probe_options(s);
-	ls_evaluator_bytes probe;
-	size_t largest = 0;
-
-	if (!plan->trainer.keeps)
-		return LS_OK;
-	for (size_t i = 0; i < table->count; i++)
-		largest = ls_param_elements(&table->rows[i]) > largest ? ls_param_elements(&table->rows[i]) : largest;
-	LS_TRY(ls_evaluator_plan(&options, s->layout.threads, 1, &probe));
-	plan->checkpoint = probe.used + largest * sizeof(float);
-	plan->unused += probe.mapped - probe.used;
-	*readers = probe.readers > *readers ? probe.readers : *readers;
-	return LS_OK;
-}
-
-/* Some checkpoint comes before the last step: then training goes on while it is written. */
-static int saves_on_the_way(const ls_setup *s)
-{
-	uint64_t every = (uint64_t)s->options->ckpt_every;
-	return (every > 0 ? every : s->steps_per_epoch) < s->total_steps;
-}
-
-/* Where there is no memory for it, checkpoints are written from the trainer's stores, and training waits. */
-static ls_status plan_snapshot(const ls_setup *s, ls_memory_plan *plan)
-{
-	const ls_optimizer_kind *kind;
-
-	if (!plan->trainer.keeps || !saves_on_the_way(s))
-		return LS_OK;
-	LS_TRY(ls_optimizer_find(plan->trainer.optimizer, &kind));
-	ls_memory_plan with = *plan;
-	with.snapshot = ls_snapshot_bytes(&s->graph->params, kind->slots + (plan->trainer.ema > 0));
-	ls_memory_plan_add_threads(&with, 1);
-	if (ls_memory_plan_fits(&with))
-		*plan = with;
-	return LS_OK;
-}
-
-/* The same for snapshots that a run goes on from when nodes are lost. */
-static void plan_memory_snapshots(const ls_setup *s, ls_memory_plan *plan)
-{
-	if (!ls_snapshots_wanted(s->options))
-		return;
-	ls_memory_plan with = *plan;
-	with.in_memory = ls_snapshots_bytes(&s->graph->params, &plan->trainer, s->layout.nodes);
-	if (ls_memory_plan_fits(&with))
-		*plan = with;
-}
-
-static ls_status plan_evaluation(const ls_setup *s, ls_memory_plan *plan, int *readers)
-{
-	ls_evaluator_options options = evaluator_options(s);
-	ls_evaluator_bytes bytes;
-
-	if (!s->test_set)
-		return LS_OK;
-	LS_TRY(ls_evaluator_plan(&options, s->layout.threads, 0, &bytes));
-	size_t more = s->layout.share == LS_SHARE_AUTO ? bytes.most - bytes.used : 0;
-	plan->evaluation = bytes.used;
-	plan->more += more;
-	plan->unused += bytes.mapped - bytes.used - more;
-	*readers = bytes.readers;
-	return LS_OK;
-}
-
-/* Files of weights are mapped while the first node reads them. The kernel drops their pages when it wants memory. */
-static void plan_reading(const ls_setup *s, ls_memory_plan *plan)
-{
-	const ls_train_options *o = s->options;
-	uint64_t bytes = 0;
-
-	if (ls_setup_is_first(s) && o->resume && o->run)
-		bytes = ls_ckpt_newest_bytes(o->run);
-	else if (ls_setup_is_first(s) && o->init)
-		bytes = ls_path_is_directory(o->init) ? ls_ckpt_newest_bytes(o->init) : plan->bytes.params;
-	plan->files = (size_t)bytes;
-}
-
-/* Each device has a loader of its micro-batches. */
-static void plan_loaders(const ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
-{
-	ls_loader_options options = { .microbatch = batches->microbatch,
-				      .global_batch = batches->global,
-				      .transforms = s->transforms.count > 0 ? &s->transforms : NULL,
-				      .one_hot = ls_transforms_mix(&s->transforms) };
-	uint64_t devices = (uint64_t)s->layout.all_devices, microbatches = (uint64_t)plan->trainer.microbatches;
-	uint64_t steps = s->total_steps < UINT32_MAX ? s->total_steps : UINT32_MAX;
-	uint64_t of_device = steps * ((microbatches + devices - 1) / devices);
-	size_t mapped = (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, UINT64_MAX);
-
-	plan->samples = (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, of_device);
-	plan->unused += mapped - plan->samples;
-	ls_memory_plan_add_threads(plan, s->layout.devices);
-}
-
-static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
-{
-	ls_node_trainer_options t = trainer_options(s, batches);
-	int64_t rest = (int64_t)(ls_dataset_describe(s->train_set)->samples % (uint64_t)batches->global);
-
-	LS_TRY(ls_memory_plan_init(plan, &t, &s->layout, (rest + batches->microbatch - 1) / batches->microbatch));
-	plan_loaders(s, batches, plan);
-	if (s->options->trace)
-		plan->timeline = ls_tracing_bytes(&s->layout, (uint64_t)s->options->trace_steps, &t);
-	int readers = 0; /* of evaluation or of the look at the weights, which are not at the same time */
-	LS_TRY(plan_evaluation(s, plan, &readers));
-	LS_TRY(plan_checkpoint(s, plan, &readers));
-	ls_memory_plan_add_threads(plan, readers);
-	plan_reading(s, plan);
-	LS_TRY(plan_snapshot(s, plan));
-	plan_memory_snapshots(s, plan);
-	return LS_OK;
-}
-
-static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
-{
-	ls_setup *s = context;
-	ls_settings_batches batches;
-
-	LS_TRY(ls_settings_get_batches(job, &batches));
-	LS_TRY(check_norms(s, &batches));
-	return plan_batches(s, &batches, plan);
-}
-
-static ls_status plan_memory(ls_setup *s, ls_memory_plan *plan)
-{
-	ls_memory_advice advice = {
-		.given = s->given, .devices = s->layout.all_devices, .tails = 1, .plan = plan_job, .context = s
-	};
-
-	LS_TRY(plan_batches(s, &s->batches, plan));
-	if (s->options->plan_memory && ls_setup_is_first(s))
-		LS_TRY(ls_memory_plan_print(plan, stdout));
-	return ls_memory_plan_check(plan, &advice);
-}
-
 static ls_status make_probe(ls_setup *s)
 {
-	ls_evaluator_options options = probe_options(s);
+	ls_evaluator_options options = ls_setup_probe_options(s);
 
 	options.on = s->trainer->devices;
 	return ls_evaluator_new(&s->probe, &options);
@@ -447,7 +304,7 @@ static ls_status make_probe(ls_setup *s)
 
 static ls_status make_evaluator(ls_setup *s)
 {
-	ls_evaluator_options options = evaluator_options(s);
+	ls_evaluator_options options = ls_setup_test_options(s);
 	double *scale = NULL;
 
 	LS_TRY(ls_target_scales(s->test_set, &scale));
@@ -500,7 +357,7 @@ static ls_status resolve(ls_setup *s)
 		s->resolved.class_weights = s->class_weights;
 	LS_TRY(build_graph(s));
 	LS_TRY(count_steps(s));
-	return check_norms(s, &s->batches);
+	return ls_setup_check_norms(s, &s->batches);
 }
 
 /* A model in memory lends its stores, in the layout of the optimizer. */
@@ -523,9 +380,9 @@ static ls_status borrow_stores(ls_setup *s, ls_node_trainer_options *t)
 static ls_status build(ls_setup *s)
 {
 	ls_memory_plan plan;
-	ls_node_trainer_options t = trainer_options(s, &s->batches);
+	ls_node_trainer_options t = ls_setup_step_options(s, &s->batches);
 
-	LS_TRY(plan_memory(s, &plan));
+	LS_TRY(ls_setup_plan_memory(s, &plan));
 	if (s->options->plan_memory)
 		return LS_OK;
 	if (s->options->trace)
@@ -535,7 +392,7 @@ static ls_status build(ls_setup *s)
 	LS_TRY(ls_node_trainer_new(&s->trainer, &t));
 	s->has_snapshot = plan.snapshot > 0;
 	s->has_memory = plan.in_memory > 0;
-	if (t.keeps && saves_on_the_way(s) && !s->has_snapshot)
+	if (t.keeps && ls_setup_saves_on_the_way(s) && !s->has_snapshot)
 		ls_log_note("there is no memory to spare for a copy of the weights: training waits for checkpoints");
 	return make_evaluators(s);
 }

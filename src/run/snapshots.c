@@ -66,7 +66,7 @@ static uint64_t shape_of(const ls_node_trainer *t)
 	return ls_memory_shape(&t->graph->params, t->kind->slots, t->average != NULL);
 }
 
-/* ---- finding ------------------------------------------------------------------------------------------------------- */
+/* ---- finding ----------------------------------------------------------------------------------------------------- */
 
 static int is_same(const ls_memory_facts *a, const ls_memory_facts *b)
 {
@@ -160,7 +160,7 @@ ls_status ls_snapshots_find(ls_snapshots *s)
 	return LS_OK;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 /* Of entry i of all, on the node that has it; elsewhere nothing. */
 static ls_status read_part(const ls_snapshots *s, size_t i, ls_memory_part part, void *out)
@@ -223,7 +223,7 @@ ls_status ls_snapshots_load(ls_snapshots *s)
 	return ls_handshake_status(s->setup->layout.comm, failed);
 }
 
-/* ---- beginning ----------------------------------------------------------------------------------------------------- */
+/* ---- beginning --------------------------------------------------------------------------------------------------- */
 
 static int before(const ls_snapshots *s)
 {
@@ -285,7 +285,6 @@ static ls_status agree(ls_snapshots *s, uint64_t generation)
 	if (first && !s->run)
 		status = ls_memory_run_new(setup->options->run, &s->run);
 	LS_TRY(ls_handshake_status(setup->layout.comm, status));
-	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, &s->generation, sizeof(s->generation), "number of the start"));
 	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, &s->run, sizeof(s->run), "number of the run"));
 	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, s->path, sizeof(s->path), "path of the run"));
 	int can = setup->has_memory && s->path[0] && make_block(s) == LS_OK, *all = calloc((size_t)nodes, sizeof(*all));
@@ -328,7 +327,7 @@ ls_status ls_snapshots_begin(ls_snapshots *s, uint64_t generation, uint64_t step
 	return LS_OK;
 }
 
-/* ---- taking one ---------------------------------------------------------------------------------------------------- */
+/* ---- taking one -------------------------------------------------------------------------------------------------- */
 
 static int has_file(const ls_snapshots *s)
 {
@@ -429,7 +428,7 @@ ls_status ls_snapshots_take(ls_snapshots *s, const ls_ckpt_progress *position, d
 	return LS_OK;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 void ls_snapshots_end(ls_snapshots *s, ls_status status)
 {

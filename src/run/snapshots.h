@@ -7,8 +7,8 @@
  *     ls_snapshots_take()    every now and then, between two steps, by all nodes
  *     ls_snapshots_end()     removes what is not needed any more
  *
- * A node keeps parameters, its shards of optimizer state, and a copy of the shards of the node before it in the ring: any
- * node may be lost, and what the others have is whole. It does not depend on how many there are then.
+ * A node keeps parameters, its shards of optimizer state, and a copy of the shards of the node before it in the ring:
+ * any node may be lost, and what the others have is whole. It does not depend on how many there are then.
  *
  * Invariants
  *  1. No node begins a snapshot before all have the one before.
@@ -65,7 +65,7 @@ ls_status ls_snapshots_find(ls_snapshots *snapshots);
 /* By all nodes, where is_used: the first node's stores are then those of snapshots->found. */
 ls_status ls_snapshots_load(ls_snapshots *snapshots);
 
-/* By all nodes, once it is known where the run goes on. `generation`: as the first node has it. */
+/* By all nodes, once it is known where the run goes on. `generation`: of this start, the same on all nodes. */
 ls_status ls_snapshots_begin(ls_snapshots *snapshots, uint64_t generation, uint64_t step);
 
 static inline int ls_snapshots_is_due(const ls_snapshots *snapshots, uint64_t step)

@@ -1,5 +1,6 @@
 /*
- * tar_inputs.h - the images in a tar file, one after another, as samples for a model: shards are predicted where they lie.
+ * tar_inputs.h - the images in a tar file, one after another, as samples for a model: shards are predicted where they
+ * lie.
  *
  * Members that end with .png, .jpg or .jpeg are images; others, such as labels, are left alone. Nothing is unpacked.
  */

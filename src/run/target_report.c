@@ -67,7 +67,7 @@ ls_status ls_target_scores_make(ls_target_scores *out, const ls_dataset *dataset
 	return LS_OK;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------ */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static json_t *score_json(const ls_target_scores *s, int64_t i)
 {

@@ -1,6 +1,6 @@
 /*
- * target_report.h - what an evaluation says about each target of regression, or each of several labels: for programs, and as a
- * JSON file.
+ * target_report.h - what an evaluation says about each target of regression, or each of several labels: for
+ * programs, and as a JSON file.
  */
 #ifndef LS_RUN_TARGET_REPORT_H
 #define LS_RUN_TARGET_REPORT_H

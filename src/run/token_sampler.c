@@ -1,6 +1,6 @@
 /*
- * token_sampler.c - temperature, then the k most probable, then those that have the share p together, then one of them by a
- * random number that (seed, text, place) decides.
+ * token_sampler.c - temperature, then the k most probable, then those that have the share p together, then one of them
+ * by a random number that (seed, text, place) decides.
  */
 #include "run/token_sampler.h"
 

@@ -462,7 +462,7 @@ static ls_status run(loop *l, ls_train_result *result)
 	ls_node_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);
 	if (l->position.step < l->setup.total_steps)
 		LS_TRY(ls_setup_batches(&l->setup, l->position.epoch, l->position.epoch_step,
-					l->setup.total_steps - l->position.step, l->saver.memory.generation));
+					l->setup.total_steps - l->position.step, l->saver.lock.generation));
 	LS_TRY(ls_reporter_begin(&l->reporter, &l->setup, l->position.step, l->started));
 	if (l->saver.memory.is_used) /* no checkpoint says how long the steps before have taken */
 		l->reporter.earlier_s = l->saver.memory.found.seconds;

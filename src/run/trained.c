@@ -17,7 +17,7 @@
 #define TOKENS_DEFAULT 128    /* of text whose data is not there to be measured */
 #define POSITIONS_OF_GPT 1024 /* all that the model has */
 
-/* ---- what the run or the file says --------------------------------------------------------------------------------- */
+/* ---- what the run or the file says ------------------------------------------------------------------------------- */
 
 static ls_status read_run(ls_trained *t)
 {
@@ -111,7 +111,7 @@ ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options)
 	return ls_normalisation_of_weights(&out->normalisation, out->weights.file);
 }
 
-/* ---- the input ------------------------------------------------------------------------------------------------------ */
+/* ---- the input --------------------------------------------------------------------------------------------------- */
 
 static ls_status parse_input(const char *text, ls_dataset_info *info)
 {
@@ -177,7 +177,7 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 	return shape_of_data(t, &wanted, out);
 }
 
-/* ---- the model ------------------------------------------------------------------------------------------------------ */
+/* ---- the model --------------------------------------------------------------------------------------------------- */
 
 static ls_status build_graph(ls_trained *t, const ls_dataset_info *info)
 {

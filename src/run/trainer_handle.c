@@ -1,6 +1,6 @@
 /*
- * trainer_handle.c - lockstep/trainer.h: making a trainer, and what is known of it. Its steps are in trainer_steps.c, its
- * files in trainer_files.c.
+ * trainer_handle.c - lockstep/trainer.h: making a trainer, and what is known of it. Its steps are in trainer_steps.c,
+ * its files in trainer_files.c.
  */
 #include "run/trainer_handle.h"
 
@@ -15,7 +15,7 @@
 #include "run/memory_plan.h"
 #include "run/setup.h"
 
-/* ---- options --------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static ls_status check_strings(const ls_trainer_options *o)
 {
@@ -105,7 +105,7 @@ static ls_status resolve(ls_trainer *t, const ls_trainer_options *options)
 	return LS_OK;
 }
 
-/* ---- making ---------------------------------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static ls_status next(void *context, int device, const ls_microbatch **microbatch)
 {
@@ -216,7 +216,7 @@ void ls_trainer_free(ls_trainer *trainer)
 		release(trainer);
 }
 
-/* ---- what is known of it --------------------------------------------------------------------------------------------- */
+/* ---- what is known of it ----------------------------------------------------------------------------------------- */
 
 ls_status ls_trainer_check(const ls_trainer *t)
 {

@@ -15,7 +15,7 @@
 #include "trainer/hold.h"
 #include "trainer/sample_check.h"
 
-/* ---- one step -------------------------------------------------------------------------------------------------------- */
+/* ---- one step ---------------------------------------------------------------------------------------------------- */
 
 ls_status ls_trainer_break_off(ls_trainer *t, ls_status status)
 {
@@ -104,7 +104,7 @@ static ls_status take_batch(ls_batch *own, const ls_batch *batch)
 	return LS_OPTIONS_TAKE(own, batch, indices, "LS_BATCH_INIT");
 }
 
-/* ---- on arrays ------------------------------------------------------------------------------------------------------- */
+/* ---- on arrays --------------------------------------------------------------------------------------------------- */
 
 static ls_status check_pending(const ls_trainer *t, int is_backward_only)
 {
@@ -154,7 +154,7 @@ ls_status ls_trainer_backward(ls_trainer *t, const ls_batch *batch, ls_trainer_r
 	return LS_OK;
 }
 
-/* ---- gradients ------------------------------------------------------------------------------------------------------- */
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
 
 static ls_status find_trained(const ls_trainer *t, const char *name, uint64_t elements, const ls_param **out)
 {
@@ -217,7 +217,7 @@ ls_status ls_trainer_zero_gradient(ls_trainer *t)
 	return LS_OK;
 }
 
-/* ---- on a dataset ---------------------------------------------------------------------------------------------------- */
+/* ---- on a dataset ------------------------------------------------------------------------------------------------ */
 
 /* Sums of reports, until they are means again. */
 static void add(ls_trainer_report *sum, const ls_trainer_report *r)
@@ -331,7 +331,7 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 	return LS_OK;
 }
 
-/* ---- evaluation ------------------------------------------------------------------------------------------------------ */
+/* ---- evaluation -------------------------------------------------------------------------------------------------- */
 
 enum { EVAL_BATCH = 256 };
 

@@ -1,6 +1,6 @@
 /*
- * vocabulary.h - a run keeps the vocabulary it was trained with, without which its weights mean nothing: RUN/vocab.txt, of
- * language models RUN/vocab.json and RUN/merges.txt.
+ * vocabulary.h - a run keeps the vocabulary it was trained with, without which its weights mean nothing: RUN/vocab.txt,
+ * of language models RUN/vocab.json and RUN/merges.txt.
  * Runs that start from its weights read text with that copy.
  */
 #ifndef LS_RUN_VOCABULARY_H

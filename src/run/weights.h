@@ -2,11 +2,11 @@
  * weights.h - find weights (a run, one of its checkpoints, or a file) and read their file's metadata.
  *
  * A file has, in its metadata, what it takes to evaluate it: the model's name, the data it was trained on, of images
- * the mean and deviation of each channel that they were normalised with ("mean": "0.1307"), the names of classes, a line
- * each, where it is not a run's ("labels": "cat\ndog\n"), and, as far as they are not the defaults, the loss, the weights of
- * classes ("class-weights": "0.5,2"), the precision ("precision": "bf16") and of text the settings that say how it is read and how large the model is
- * ("seq-len": "64"), and the vocabulary's hash. What is not the model, the normalisation or the vocabulary is a row of the table of settings,
- * written and read by its name.
+ * the mean and deviation of each channel that they were normalised with ("mean": "0.1307"), the names of classes, a
+ * line each, where it is not a run's ("labels": "cat\ndog\n"), and, as far as they are not the defaults, the loss, the
+ * weights of classes ("class-weights": "0.5,2"), the precision ("precision": "bf16") and of text the settings that say
+ * how it is read and how large the model is ("seq-len": "64"), and the vocabulary's hash. What is not the model, the
+ * normalisation or the vocabulary is a row of the table of settings, written and read by its name.
  */
 #ifndef LS_RUN_WEIGHTS_H
 #define LS_RUN_WEIGHTS_H
@@ -30,8 +30,8 @@ typedef struct ls_weights {
 	char run[4096];        /* the run's; "": a bare file */
 } ls_weights;
 
-/* `source` is a run directory (its newest whole checkpoint, or with `best` its best weights), a checkpoint's, or a file.
- * RUN/best.safetensors is the run's: its checkpoint says how the run was trained. */
+/* `source` is a run directory (its newest whole checkpoint, or with `best` its best weights), a checkpoint's, or a
+ * file. RUN/best.safetensors is the run's: its checkpoint says how the run was trained. */
 ls_status ls_weights_find(ls_weights *out, const char *source, int best);
 
 /* What a run notes in the metadata of its files. Strings are the options' own. */
@@ -44,8 +44,8 @@ typedef struct ls_weights_notes {
 ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_context trained_on);
 void ls_weights_notes_release(ls_weights_notes *notes);
 
-/* Names of classes, a line each, malloc'd; the notes own them from now on. NULL: none. Back from a file: NULL as well where
- * it has none. */
+/* Names of classes, a line each, malloc'd; the notes own them from now on. NULL: none. Back from a file: NULL
+ * as well where it has none. */
 void ls_weights_note_labels(ls_weights_notes *notes, char *labels);
 ls_status ls_weights_read_labels(const char *file, char **labels);
 

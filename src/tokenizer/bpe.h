@@ -2,9 +2,9 @@
  * bpe.h - vocabularies for language models: GPT-2's byte-level byte-pair encoding, single bytes, or characters.
  *
  * As files a vocabulary is GPT-2's vocab.json, which numbers the pieces, and merges.txt, which joins them: one pair per
- * line, the first line first. A byte is written as a visible character: itself where it is one, else one from U+0100 on.
- * Without a merges.txt the pieces are characters, and a text must have no others. Never changed once made, so any number
- * of threads may use one.
+ * line, the first line first. A byte is written as a visible character: itself where it is one, else one from U+0100
+ * on. Without a merges.txt the pieces are characters, and a text must have no others. Never changed once made, so any
+ * number of threads may use one.
  *
  * Pieces are bytes: with merges, or of single bytes, every text can be encoded, and decodes to the same bytes.
  */
@@ -34,7 +34,8 @@ ls_status ls_bpe_parse(ls_bpe **out, const char *vocab, size_t vocab_bytes, cons
 /* From pieces, (count) with their lengths, and merges, (merge_count) pairs of ids in their order. */
 ls_status ls_bpe_new(ls_bpe **out, const char *const *pieces, const size_t *bytes, size_t count,
 		     const int32_t (*merges)[2], size_t merge_count);
-/* Both files into a directory that is there, each whole or not at all, vocab.json last; of characters, vocab.json alone. */
+/* Both files into a directory that is there, each whole or not at all, vocab.json last; of
+ * characters, vocab.json alone. */
 ls_status ls_bpe_save(const ls_bpe *bpe, const char *directory);
 void ls_bpe_free(ls_bpe *bpe);
 
@@ -50,8 +51,8 @@ int32_t ls_bpe_find(const ls_bpe *bpe, const char *piece, size_t bytes); /* -1: 
 /* xxh64 of pieces and merges: identifies the vocabulary. */
 uint64_t ls_bpe_hash(const ls_bpe *bpe);
 
-/* Append the ids of a text. "<|endoftext|>" in it is text. Fails with LS_EFORMAT on a character that is no piece, with its
- * position; then nothing was appended. */
+/* Append the ids of a text. "<|endoftext|>" in it is text. Fails with LS_EFORMAT on a character that is no piece, with
+ * its position; then nothing was appended. */
 ls_status ls_bpe_encode(const ls_bpe *bpe, const char *text, size_t bytes, ls_tokens *append_to);
 
 /*

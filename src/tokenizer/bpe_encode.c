@@ -1,9 +1,9 @@
 /*
  * bpe_encode.c - from text to ids: words as GPT-2 cuts them, and in each the earliest of all merges again and again.
  *
- * A word is a list of symbols, bytes at first. Pairs of neighbours that can be joined wait in a heap, the earliest merge
- * first and of equals the leftmost; joining one makes two new pairs, and those that are gone are left in the heap until
- * they come up. So a word of n bytes costs n log n, however long it is.
+ * A word is a list of symbols, bytes at first. Pairs of neighbours that can be joined wait in a heap, the earliest
+ * merge first and of equals the leftmost; joining one makes two new pairs, and those that are gone are left in the heap
+ * until they come up. So a word of n bytes costs n log n, however long it is.
  *
  * A few thousand words are most of a long text, so the ids of short words are kept in a table with one place per hash.
  */

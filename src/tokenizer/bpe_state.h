@@ -28,8 +28,8 @@ struct ls_bpe {
 	uint64_t hash;
 };
 
-/* One is made by adding all pieces, indexing them, adding all merges, indexing them, and finishing; `name` is the file that
- * errors name. ls_bpe_finish() frees it where `status` is not LS_OK, and returns that. */
+/* One is made by adding all pieces, indexing them, adding all merges, indexing them, and finishing; `name` is the file
+ * that errors name. ls_bpe_finish() frees it where `status` is not LS_OK, and returns that. */
 ls_bpe *ls_bpe_alloc(void); /* NULL, with the error set, without memory */
 ls_status ls_bpe_add_piece(ls_bpe *bpe, const char *text, size_t bytes);
 ls_status ls_bpe_index_pieces(ls_bpe *bpe, const char *name);

@@ -2,9 +2,9 @@
  * learn_bpe.h - a vocabulary for language models learnt from texts: byte-level byte-pair encoding, or characters.
  *
  * With merges: the words of a text (bpe.h) are counted; a word starts as its bytes, and the most frequent pair of
- * neighbours is joined, again and again (merge.h), until the vocabulary is full or no pair is frequent enough. In the order
- * of ids: the 256 bytes in GPT-2's order, what was joined in the order of joining, the end of a text. Of characters: those
- * that occur, in the order of code points, and the end of a text.
+ * neighbours is joined, again and again (merge.h), until the vocabulary is full or no pair is frequent enough. In the
+ * order of ids: the 256 bytes in GPT-2's order, what was joined in the order of joining, the end of a text. Of
+ * characters: those that occur, in the order of code points, and the end of a text.
  *
  * The same texts give the same vocabulary, byte for byte, in any order.
  */

@@ -18,8 +18,8 @@
 
 typedef struct ls_merge ls_merge;
 
-/* Pieces by number. Those that continue a word have `mark` bytes before them that are left out when they are joined: 2 for
- * "##", or 0. Nothing longer than `longest` bytes is joined. Borrowed; joined ones are added to it. */
+/* Pieces by number. Those that continue a word have `mark` bytes before them that are left out when they are joined: 2
+ * for "##", or 0. Nothing longer than `longest` bytes is joined. Borrowed; joined ones are added to it. */
 ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces, size_t mark, size_t longest);
 void ls_merge_free(ls_merge *merge);
 

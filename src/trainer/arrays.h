@@ -1,8 +1,8 @@
 /*
  * arrays.h - the micro-batches of a step whose samples a program has in memory.
  *
- * Images, labels and targets are used where they are; text is packed, each micro-batch into the memory of its device. All of it
- * is allocated at the beginning.
+ * Images, labels and targets are used where they are; text is packed, each micro-batch into the memory of its device.
+ * All of it is allocated at the beginning.
  */
 #ifndef LS_TRAINER_ARRAYS_H
 #define LS_TRAINER_ARRAYS_H

@@ -1,8 +1,8 @@
 /*
  * decode.h - texts that go on token by token, with the keys and values of what went before kept (ops/kv_cache.h).
  *
- * All texts go on together, each by one token or more; a text that is at its end stays where it is. What a text gives has
- * the same bits whatever goes on beside it, however it is cut into calls, and on any number of threads.
+ * All texts go on together, each by one token or more; a text that is at its end stays where it is. What a text gives
+ * has the same bits whatever goes on beside it, however it is cut into calls, and on any number of threads.
  */
 #ifndef LS_TRAINER_DECODE_H
 #define LS_TRAINER_DECODE_H

@@ -2,8 +2,8 @@
  * hold.c - a gradient that is held back between its sums and the update.
  *
  * The exchange sums a step's gradient block by block and calls `update` for each. In a step that holds, the sums are
- * kept instead, here. The update then goes over the same blocks as the exchange's: the same norms in the same order, and
- * an optimizer that is element-wise, so the bits are those of a step in one piece.
+ * kept instead, here. The update then goes over the same blocks as the exchange's: the same norms in the same order,
+ * and an optimizer that is element-wise, so the bits are those of a step in one piece.
  */
 #include "trainer/hold.h"
 
@@ -46,7 +46,7 @@ static ls_status make(ls_node_trainer *t)
 	return t->held_norms ? LS_OK : make_norms(t);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 void ls_node_trainer_hold(ls_node_trainer *t, size_t begin, size_t end, const float *sums)
 {
@@ -98,7 +98,7 @@ void ls_node_trainer_zero_gradient(ls_node_trainer *t)
 	t->held_samples = 0;
 }
 
-/* ---- update --------------------------------------------------------------------------------------------------------- */
+/* ---- update ------------------------------------------------------------------------------------------------------ */
 
 /* What all threads do together with the blocks of the gradient. */
 typedef struct block_job {

@@ -32,8 +32,8 @@ typedef struct ls_layout {
 	double *weight; /* (nodes) how many micro-batches a node is to get, relative to others; 0 for servers */
 } ls_layout;
 
-/* The ways to pin threads and to share micro-batches that have names, in the order of ls_pin_mode and ls_share; NULL past
- * the end. */
+/* The ways to pin threads and to share micro-batches that have names, in the order of ls_pin_mode and
+ * ls_share; NULL past the end. */
 const ls_setting_value *ls_layout_pin_at(size_t i);
 const ls_setting_value *ls_layout_share_at(size_t i);
 

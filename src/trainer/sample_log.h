@@ -1,10 +1,13 @@
 /*
- * sample_log.h - which samples a node's devices took: a file for a check that a run which lost nodes left none out and used
- * none twice (tools/chaos).
+ * sample_log.h - which samples a node's devices took: a file for a check that a run which lost nodes left none out and
+ * used none twice (tools/chaos).
  *
- * One file per process, DIRECTORY/start-GENERATION-node-NODE-PID, and one line per micro-batch when a device takes it:
+ * One file per process, DIRECTORY/start-START-node-NODE-PID, and one line per micro-batch when a device takes it:
  *
  *     EPOCH STEP MICROBATCH SAMPLE SAMPLE ...      all from 0; the step is that of the epoch
+ *
+ * START is the number of this start in its run directory (checkpoint/generation.h), from 1, elastic or not; 0 of a run
+ * without a directory.
  *
  * A line is written at once, by one call: what a kill leaves are whole lines, but for the last.
  */

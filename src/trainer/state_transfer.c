@@ -93,7 +93,7 @@ ls_status ls_state_gather(ls_node_trainer *t, ls_comm *comm)
 	return move_all(t, comm, t->master, TO_FIRST, "exact parameters");
 }
 
-/* ---- shards as a block of bytes ------------------------------------------------------------------------------------- */
+/* ---- shards as a block of bytes ---------------------------------------------------------------------------------- */
 
 enum { WITH_PARAMS = 1, WITH_AVERAGE = 2, SLOTS_SHIFT = 8 };
 

@@ -9,8 +9,8 @@
  *         finish_device()          help to sum and update what is left (update.c)
  *     ls_node_trainer_report_of()     the step is complete on this node
  *
- * Where there is no exchange, a micro-batch is a step: ls_node_trainer_update_layer() takes the place of deliver_gradient(),
- * and the statistics are the step's at once.
+ * Where there is no exchange, a micro-batch is a step: ls_node_trainer_update_layer() takes the place of
+ * deliver_gradient(), and the statistics are the step's at once.
  */
 #include "trainer/update.h"
 

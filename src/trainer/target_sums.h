@@ -1,5 +1,6 @@
 /*
- * target_sums.h - sums over samples with float targets, from which the metrics of regression and of several labels follow.
+ * target_sums.h - sums over samples with float targets, from which the metrics of regression and of several labels
+ * follow.
  *
  *   regression    absolute error, squared error, target, its square
  *   multi-label   true positives, false positives, false negatives, positives; a label is predicted where its logit > 0

@@ -4,8 +4,8 @@
  *     update_block()               the exchange has the sum of a block over all micro-batches
  *     ls_node_trainer_update_layer()    without an exchange a layer's gradient is the step's
  *
- * Both ways end in apply(), and for statistics in ls_node_trainer_update_stats(). On several nodes the last blocks of one
- * step are updated while the next step's forward pass goes on: the exchange says which step an update belongs to.
+ * Both ways end in apply(), and for statistics in ls_node_trainer_update_stats(). On several nodes the last blocks of
+ * one step are updated while the next step's forward pass goes on: the exchange says which step an update belongs to.
  */
 #include "trainer/update.h"
 

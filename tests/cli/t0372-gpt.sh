@@ -104,6 +104,8 @@ like "so are characters" "$out$err" '^chars: (2[0-9]|3[0-9]) pieces from [0-9]+ 
 fails_with "at most so many" 2 "the texts have [0-9]+ characters, the end of a text included, and --size is 9: give at least [0-9]+, or use --bpe" \
 	"$LOCKSTEP" data make vocab text.txt --chars --size 9 --out few
 ok "of which nothing is written" test ! -e few/vocab.json
+fails_with "a least count of pairs" 2 "--min-count is about joining pairs; --chars joins none" \
+	"$LOCKSTEP" data make vocab text.txt --chars --min-count 5 --out few
 run gpt --vocab chars --steps 20 --run runs/chars
 is "and trained with, too" "$status" 0
 fails_with "a prompt with others is refused" 1 "character U\+0021 is not in the vocabulary" "$LOCKSTEP" generate runs/chars "ab!" --max-new-tokens 3

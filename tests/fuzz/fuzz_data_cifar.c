@@ -1,5 +1,6 @@
 /*
- * Any bytes as a file of CIFAR-10 or CIFAR-100, by the first byte: refused, or whole records with labels that there are.
+ * Any bytes as a file of CIFAR-10 or CIFAR-100, by the first byte: refused, or whole records with labels that there
+ * are.
  */
 #include "data/readers/cifar.h"
 #include "fuzz/common.h"

@@ -1,6 +1,6 @@
 /*
- * Columns of a table as weights keep them: what is read is written and read again as the same text, and any row can be put
- * through it.
+ * Columns of a table as weights keep them: what is read is written and read again as the same text, and
+ * any row can be put through it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Any bytes as an image file: refused, or pixels that can be resized to any shape, decoded whole and for that shape. The first
- * two bytes choose the shape.
+ * Any bytes as an image file: refused, or pixels that can be resized to any shape, decoded whole and for that shape.
+ * The first two bytes choose the shape.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*
- * Any bytes as the kept list of a folder, behind its checksum: refused, or a list whose names and numbers are all in range.
- * And as the kept list of bad images.
+ * Any bytes as the kept list of a folder, behind its checksum: refused, or a list whose names and numbers are all in
+ * range. And as the kept list of bad images.
  */
 #include "data/readers/bad_images.h"
 #include "data/readers/image_index.h"

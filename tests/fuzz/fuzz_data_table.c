@@ -1,5 +1,6 @@
 /*
- * Rows of tables: the first byte chooses CSV, TSV or JSONL. Every row has a field for each column, and errors say where.
+ * Rows of tables: the first byte chooses CSV, TSV or JSONL. Every row has a field for each
+ * column, and errors say where.
  */
 #include <string.h>
 

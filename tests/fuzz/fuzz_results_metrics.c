@@ -1,6 +1,6 @@
 /*
- * Any bytes as metrics.jsonl: refused with a message that names the line, or lines whose numbers are in their ranges; and starts of
- * nodes that follow one another.
+ * Any bytes as metrics.jsonl: refused with a message that names the line, or lines whose numbers are in their ranges;
+ * and starts of nodes that follow one another.
  */
 #include <math.h>
 

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "hex.h"
+
 #include "base/clock.h"
 #include "base/files.h"
 #include "tokenizer/bpe.h"
@@ -21,18 +23,9 @@ static int fail(void)
 	return 1;
 }
 
-static size_t from_hex(char *text)
-{
-	size_t bytes = 0;
-	unsigned value;
-	for (const char *p = text; sscanf(p, "%2x", &value) == 1; p += 2)
-		text[bytes++] = (char)value;
-	return bytes;
-}
-
 static int answer(const ls_bpe *bpe, char *line)
 {
-	size_t bytes = from_hex(line);
+	size_t bytes = hex_decode(line);
 	ls_tokens tokens = { 0 };
 	char *text = malloc(bytes + 1); /* of its size, so that a sanitizer sees a byte too far */
 	if (!text)

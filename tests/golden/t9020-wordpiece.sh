@@ -8,24 +8,9 @@ if ! command -v "$python" >/dev/null; then
 	echo "1..0 # SKIP there is no $python"
 	exit 0
 fi
-n=0
-failed=0
-check() { # NAME ARGUMENT...
-	local name=$1 output status
-	shift
-	n=$((n + 1))
-	output=$("$python" "$here/wordpiece.py" "$@" 2>&1)
-	status=$?
-	if [ $status = 0 ]; then
-		echo "ok $n - $name"
-	else
-		failed=1
-		echo "not ok $n - $name"
-	fi
-	[ -z "$output" ] || sed 's/^/# /' <<<"$output"
-}
-check "the table of hard cases is as made" --check
-check "the tokenizer agrees with Python" --compare "$BUILD_DIR/tests/golden/wordpiece_lines" \
+# shellcheck source=tests/golden/lib.sh
+. "$here/lib.sh"
+check "the table of hard cases is as made" "$python" "$here/wordpiece.py" --check
+check "the tokenizer agrees with Python" "$python" "$here/wordpiece.py" --compare "$BUILD_DIR/tests/golden/wordpiece_lines" \
 	--strings "${WORDPIECE_STRINGS:-200000}" ${WORDPIECE_SEED:+--seed "$WORDPIECE_SEED"}
-echo "1..$n"
-exit $failed
+check_end

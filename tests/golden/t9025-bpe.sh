@@ -15,26 +15,11 @@ fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-n=0
-failed=0
-check() { # NAME COMMAND...
-	local name=$1 output status
-	shift
-	n=$((n + 1))
-	output=$("$@" 2>&1)
-	status=$?
-	if [ $status = 0 ]; then
-		echo "ok $n - $name"
-	else
-		failed=1
-		echo "not ok $n - $name"
-	fi
-	[ -z "$output" ] || sed 's/^/# /' <<<"$output"
-}
+# shellcheck source=tests/golden/lib.sh
+. "$here/lib.sh"
 mkdir "$work/text"
 cat "$SOURCE_DIR"/docs/*.md "$here/wordpiece-vocab.txt" >"$work/text/docs.txt"
 check "a vocabulary is learnt" "$LOCKSTEP" data make vocab "$work/text" --bpe --size 2000 --out "$work"
 check "ids are those of tokenizers" "$python" "$here/bpe.py" "$BUILD_DIR/tests/golden/bpe_lines" "$work" \
 	--strings "${BPE_STRINGS:-100000}" ${BPE_SEED:+--seed "$BPE_SEED"}
-echo "1..$n"
-exit $failed
+check_end

@@ -1,7 +1,7 @@
 /*
  * transform_dump.c - a change of an image as a filter, for torch_transforms.py to compare with.
  *
- *     transform_dump CHANNELS HEIGHT WIDTH NAME NUMBER...      pixels from 0 to 1, float32 (C, H, W), from input to output
+ *     transform_dump CHANNELS HEIGHT WIDTH NAME NUMBER...   pixels from 0 to 1, float32 (C, H, W), input to output
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "hex.h"
+
 #include "tokenizer/basic_tokenizer.h"
 #include "tokenizer/wordpiece.h"
 
@@ -52,15 +54,6 @@ static int answer(const ls_vocab *vocab, const char *options, const char *text, 
 	return 0;
 }
 
-static size_t from_hex(char *text)
-{
-	size_t bytes = 0;
-	unsigned value;
-	for (const char *p = text; sscanf(p, "%2x", &value) == 1; p += 2)
-		text[bytes++] = (char)value;
-	return bytes;
-}
-
 int main(int argc, char **argv)
 {
 	static char line[1 << 16], options[64];
@@ -74,7 +67,7 @@ int main(int argc, char **argv)
 	int failed = 0, used;
 	while (!failed && fgets(line, sizeof(line), stdin)) {
 		failed = sscanf(line, "%63s %n", options, &used) != 1;
-		size_t bytes = from_hex(line + used);
+		size_t bytes = hex_decode(line + used);
 		char *text = malloc(bytes + 1); /* of its size, so that a sanitizer sees a byte too far */
 		if (failed || !text)
 			return 1;

@@ -50,7 +50,7 @@ END
 for host in b a; do
 	begin_elastic "killed-$host" 300
 	kill -9 "$(node_on $host)"
-	ok "$name: the run goes on" wait_for 30 said 'going on with 3 nodes: a:1,b:1,c:1$'
+	ok "$name: the run goes on" wait_for 30 said 'continuing on 3 nodes: a:1,b:1,c:1$'
 	ends_right
 	like "$name: says who was lost" "$(cat bg.out)" "^Elastic: node [01] \($host\) was ended by a signal$"
 	took=$(first_new_step)
@@ -69,7 +69,7 @@ like "killed-a: says where it went on from" "$(cat bg.out)" \
 # ---- a node is stopped -----------------------------------------------------------------------------------------------
 begin_elastic stopped 300
 kill -STOP "$(node_on c)"
-ok "stopped: the run goes on" wait_for $((timeout_s + 30)) said 'going on with 3 nodes'
+ok "stopped: the run goes on" wait_for $((timeout_s + 30)) said 'continuing on 3 nodes'
 ends_right
 
 # MPI_Init() waits for all nodes, and nobody watches anybody before it is done. A node has its guard just before.
@@ -80,18 +80,18 @@ job_id=$!
 has_guard() { [ "$("$lab" ps b | while read -r pid; do ps -o comm= -p "$pid"; done | grep -c '^lockstep-guard$')" = 1 ]; }
 ok "$name: a node begins" wait_for 30 has_guard
 kill -STOP "$(node_on b)"
-ok "$name: the run goes on" wait_for $((2 * timeout_s + 30)) said 'going on with 3 nodes'
+ok "$name: the run goes on" wait_for $((2 * timeout_s + 30)) said 'continuing on 3 nodes'
 number=$(wait_for 30 test -s $name/.snapshots && cut -d ' ' -f 1 $name/.snapshots)
 ends_right
 
 # ---- a host is cut off, and comes back -------------------------------------------------------------------------------
 begin_elastic cut 1500
 "$lab" cut b
-ok "cut: the run goes on without it" wait_for $((timeout_s + 30)) said 'going on with 2 nodes: a:1,c:1$'
+ok "cut: the run goes on without it" wait_for $((timeout_s + 30)) said 'continuing on 2 nodes: a:1,c:1$'
 "$lab" mend b
-ok "cut: and with it when it is back" wait_for 30 said 'going on with 3 nodes: a:1,b:1,c:1$'
+ok "cut: and with it when it is back" wait_for 30 said 'continuing on 3 nodes: a:1,b:1,c:1$'
 ends_right
-ok "cut: says that it is back" said 'b is back$'
+ok "cut: says that it is back" said 'host b came back$'
 ok "cut: the timeline has it" json cut/metrics.jsonl \
 	'[(l["host"], l["event"]) for l in o if l["kind"] == "host"] == [("b", "lost"), ("b", "silent"), ("b", "back")]'
 ok "cut: and how many trained" json cut/metrics.jsonl '[l["nodes"] for l in o if l["kind"] == "start"] == [3, 2, 3]'
@@ -101,9 +101,9 @@ like "cut: bars and losses" "$(grep -c '<rect class="part p0"' cut.html) $(grep 
 # ---- too few ---------------------------------------------------------------------------------------------------------
 begin_elastic waits 300 --min-nodes 3
 "$lab" cut c
-ok "too few: the run waits" wait_for $((timeout_s + 30)) said '2 hosts of the 3 that are needed: waiting$'
+ok "too few: the run waits" wait_for $((timeout_s + 30)) said 'waiting for hosts: 2 of 3 available$'
 "$lab" mend c
-ok "too few: and goes on when there are enough" wait_for 30 said 'going on with 3 nodes'
+ok "too few: and goes on when there are enough" wait_for 30 said 'continuing on 3 nodes'
 ends_right
 
 # ---- the supervisor dies ---------------------------------------------------------------------------------------------
@@ -145,8 +145,8 @@ fails "a command that fails" 1 "'exit 7' failed with status 7" --discover 'exit 
 fails "batches that follow devices" 2 '--elastic: the number of devices changes' --hosts a:1,b:1 --run r --batch-per-device 8
 ok "and none of them leaves a run" test ! -e r
 run timeout 60 "$lab" run "$LOCKSTEP" train --elastic "${job[@]}" --steps 30 --hosts a:1,nowhere:1,b:1 --run some
-is "a host that cannot be reached at the start is left out" "$status $(grep -cE '^Elastic: nowhere does not answer' <<<"$out")" "0 1"
+is "a host that cannot be reached at the start is left out" "$status $(grep -cE '^Elastic: host nowhere does not answer' <<<"$out")" "0 1"
 run timeout 60 "$lab" run "$LOCKSTEP" train --elastic "${job[@]}" --steps 30 --discover 'echo a:1; echo b:1' --run found
-is "hosts that a command prints" "$status $(grep -cE '^Elastic: starting 2 nodes: a:1,b:1$' <<<"$out")" "0 1"
+is "hosts that a command prints" "$status $(grep -cE '^Elastic: starting on 2 nodes: a:1,b:1$' <<<"$out")" "0 1"
 
 test_end

@@ -66,19 +66,19 @@ chmod +x discover.sh
 begin hangs --discover ./discover.sh
 touch hang
 kill -9 "$(node_on b)"
-ok "a command that hangs when a node is lost: the run goes on with the hosts that it named" wait_for 60 said 'going on with 2 nodes: a:1,b:1$'
+ok "a command that hangs when a node is lost: the run goes on with the hosts that it named" wait_for 60 said 'continuing on 2 nodes: a:1,b:1$'
 rm hang
 ends_right
 
 # ---- hosts that cannot be reached ------------------------------------------------------------------------------------
 "$lab" cut c
 run timeout 90 "$lab" run "$LOCKSTEP" train --elastic "${job[@]}" --steps 30 --hosts a:1,c:1,b:1 --min-nodes 2 --run reached
-is "the run starts with the others" "$status $(grep -cE '^Elastic: going on with 2 nodes: a:1,b:1$' <<<"$out")" "0 1"
+is "the run starts with the others" "$status $(grep -cE '^Elastic: continuing on 2 nodes: a:1,b:1$' <<<"$out")" "0 1"
 "$lab" mend c
 printf 'a:1\nb:1\n' >hosts
 elastic --steps 300 --run few --hosts @hosts --min-nodes 3 >bg.out 2>bg.err &
 job_id=$! name=few
-ok "fewer hosts than --min-nodes: the run waits" wait_for 20 said '2 hosts of the 3 that are needed: waiting$'
+ok "fewer hosts than --min-nodes: the run waits" wait_for 20 said 'waiting for hosts: 2 of 3 available$'
 echo c:1 >>hosts
 ends_right
 

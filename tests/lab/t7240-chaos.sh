@@ -29,8 +29,38 @@ like "one that is repeated is found" "$status $out" '^1 step 0 of start 0 used 7
 awk 'NR == 5 { $4 = first } NR == 4 { first = $4 } { print }' whole >"$log"
 run "$chaos" --check-samples samples 14
 like "and a sample in place of another" "$status $out" '^1 epoch 0: samples lost \[[0-9]+\], repeated \[[0-9]+\]'
+mkdir starts
+LOCKSTEP_SAMPLE_LOG=$PWD/starts run "$LOCKSTEP" train "${job[@]}" --steps 7 --run run
+LOCKSTEP_SAMPLE_LOG=$PWD/starts run "$LOCKSTEP" train --resume --run run --steps 14
+is "a resumed run numbers its starts from 1" "$status $(cd starts && printf '%s\n' * | sed 's/-[0-9]*$//' | xargs)" \
+	"0 start-1-node-0 start-2-node-0"
+run "$chaos" --check-samples starts 14
+is "and both together have every sample once per epoch" "$status $out" "0 every sample once per epoch"
 LOCKSTEP_SAMPLE_LOG=$PWD/nowhere run "$LOCKSTEP" train "${job[@]}"
 like "a log that cannot be written ends the run" "$status $err" '^1 .*LOCKSTEP_SAMPLE_LOG: cannot write .*/nowhere/start-0-node-0-'
+
+# ---- what became of faults -------------------------------------------------------------------------------------------
+run python3 - "$chaos" <<'EOF'
+import importlib.machinery, importlib.util, re, sys
+loader = importlib.machinery.SourceFileLoader("chaos", sys.argv[1])
+sys.dont_write_bytecode = True
+chaos = importlib.util.module_from_spec(importlib.util.spec_from_loader("chaos", loader))
+loader.exec_module(chaos)
+class Job:
+    lines = [(9.9, "Step1:"), (13.0, "Elastic: continuing on 3 nodes: a"), (14.0, "Step2:"), (29.0, "Step3:"), (30.1, "Step4:"),
+             (51.0, "Elastic: continuing on 3 nodes: a"), (52.5, "Step5:"), (66.0, "Step6:")]
+    def seen(self, pattern):
+        return [line for line in self.lines if re.match(pattern, line[1])]
+kill, stop = "kill -9 of a node", "SIGSTOP for 3 s"
+events = [(10.0, kill, "b"), (20.0, "host back", "b"), (30.0, kill, "b"), (50.0, kill, "c"), (60.0, stop, "b")]
+found = chaos.outcomes(events, Job())
+print([(kind.split()[0], what, seconds) for kind, what, seconds in found])
+chaos.fault_table(events, found)
+EOF
+like "faults are recovered from, overtaken by another event, or do no harm" "$status $out" \
+	"^0 \[\('kill', 'recovered', 4.0\), \('kill', 'overtaken', 0.0\), \('kill', 'recovered', 2.5\), \('SIGSTOP', 'no restart', 6.0\)\]$"
+like "a row has how many of each" "$out" '^kill -9 of a node +3 +2 +1 +0 +3.25 s +4.00 s$'
+like "events that are no faults have their number" "$out" '^host back +1 *$'
 
 # ---- chaos -----------------------------------------------------------------------------------------------------------
 run timeout 250 "$chaos" --minutes 0.5 --every 7 --seed 3 "${busy[@]}"

@@ -35,7 +35,7 @@ trains() { # until it has a checkpoint
 	ok "$name: a checkpoint is written" wait_for "$train_limit" has_checkpoint "run-$name" || test_note "$(cat "$log")"
 }
 goes_on_with() { # NODES: the last start of an elastic run
-	[ "$(sed -nE 's/^Elastic: going on with [0-9]+ nodes?: //p' "$log" | tail -n 1)" = "$1" ]
+	[ "$(sed -nE 's/^Elastic: continuing on [0-9]+ nodes?: //p' "$log" | tail -n 1)" = "$1" ]
 }
 ends_right() {
 	job_ends "$job"

@@ -227,18 +227,24 @@ print("loaded", model.name, flush=True)
 """
 
 
-def test_ctrl_c_stops_a_run_with_a_checkpoint(tmp_path):
-    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True)
+def interrupted(program, *arguments):
+    """What a program prints after Ctrl-C, which comes once it has printed "ready"."""
+    running = subprocess.Popen([sys.executable, "-c", program, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     try:
-        assert program.stdout.readline() == "ready\n"
-        program.send_signal(signal.SIGINT)
-        out, _ = program.communicate(timeout=60)
+        assert running.stdout.readline() == "ready\n"
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=60)
     finally:
-        program.kill()
-    assert out == "interrupted\nloaded mlp\n" and program.returncode == 0
+        running.kill()
+    assert running.returncode == 0
+    return out
 
 
-def test_ctrl_c_stops_a_trainer(tmp_path):
+def test_ctrl_c_stops_a_run_with_a_checkpoint(tmp_path):
+    assert interrupted(INTERRUPTED, tmp_path / "run") == "interrupted\nloaded mlp\n"
+
+
+def test_ctrl_c_stops_a_trainer():
     program = textwrap.dedent("""
         import signal
         import lockstep
@@ -253,14 +259,7 @@ def test_ctrl_c_stops_a_trainer(tmp_path):
         except KeyboardInterrupt:
             print("interrupted", trainer.position.steps >= 3, flush=True)
         """)
-    running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    try:
-        assert running.stdout.readline() == "ready\n"
-        running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=60)
-    finally:
-        running.kill()
-    assert out == "interrupted True\n" and running.returncode == 0
+    assert interrupted(program) == "interrupted True\n"
 
 
 def test_ctrl_c_stops_an_evaluation(tmp_path):
@@ -284,14 +283,7 @@ def test_ctrl_c_stops_an_evaluation(tmp_path):
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         """)
-    running = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True)
-    try:
-        assert running.stdout.readline() == "ready\n"
-        running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=60)
-    finally:
-        running.kill()
-    assert out == "interrupted\n" and running.returncode == 0
+    assert interrupted(program, tmp_path / "run") == "interrupted\n"
 
 
 def test_plot_and_metrics(tmp_path):

@@ -31,7 +31,8 @@ static inline void png_chunk(png_file *f, const char *kind, const void *data, ui
 	png_put32(f, (uint32_t)crc32(0, f->bytes + begin, 4 + size));
 }
 
-/* `colour` is 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGBA; `rows` is (height, row_bytes), without filter bytes. */
+/* `colour` is 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGBA; `rows` is (height,
+ * row_bytes), without filter bytes. */
 static inline png_file png_make(uint32_t width, uint32_t height, uint8_t depth, uint8_t colour, const uint8_t *rows,
 				size_t row_bytes, const uint8_t *palette, uint32_t colours)
 {

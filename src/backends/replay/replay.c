@@ -85,7 +85,8 @@ static float *gradient_at(const replay *r, const ls_profile_layer *layer, int k)
 	return at;
 }
 
-/* Joining micro-batches adds to them in place, so that each one's are written anew; that is part of the layer's time. */
+/* Joining micro-batches adds to them in place, so that each one's are written anew; that is
+ * part of the layer's time. */
 static void write_gradient(const replay *r, const ls_profile_layer *layer, ls_member member)
 {
 	for (int k = 0; k < layer->ranges; k++) {

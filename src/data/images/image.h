@@ -4,9 +4,9 @@
  *     bytes -> PNG or JPEG decoder -> pixels -> grey or colour, as the model wants -> scaled to its size -> rounded
  *     -> normalised
  *
- * Files come from outside: their size in pixels is checked before memory is taken for them. A pixel is a number from 0 to
- * 255, of 16-bit files with fractions, so that every source of images is normalised by one formula, that of datasets:
- * (pixel / 255 - mean) / deviation.
+ * Files come from outside: their size in pixels is checked before memory is taken for them. A pixel is a number from 0
+ * to 255, of 16-bit files with fractions, so that every source of images is normalised by one formula, that of
+ * datasets: (pixel / 255 - mean) / deviation.
  */
 #ifndef LS_DATA_IMAGES_IMAGE_H
 #define LS_DATA_IMAGES_IMAGE_H
@@ -35,11 +35,11 @@ typedef struct ls_image_shape {
 	int channels, height, width;
 } ls_image_shape;
 
-/* Decode a whole file. `name` stands for it in messages; an image of more than `pixels_max` pixels is refused. Transparency
- * is dropped, palettes are looked up, and an image that was taken sideways is set upright. */
+/* Decode a whole file. `name` stands for it in messages; an image of more than `pixels_max` pixels is refused.
+ * Transparency is dropped, palettes are looked up, and an image that was taken sideways is set upright. */
 ls_status ls_image_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max);
-/* The same for an image that will be scaled to `least`: a JPEG of at least twice that size is decoded at a half, a quarter or
- * an eighth of its size, which takes a fraction of the time. */
+/* The same for an image that will be scaled to `least`: a JPEG of at least twice that size is decoded at a half, a
+ * quarter or an eighth of its size, which takes a fraction of the time. */
 ls_status ls_image_decode_for(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,
 			      const ls_image_shape *least);
 void ls_image_release(ls_image *image); /* harmless when it is zero */
@@ -64,8 +64,8 @@ ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
 /*
  * Pixels (channels, height, width) from 0 to 255 of an image: RGB becomes grey by 0.299 R + 0.587 G + 0.114 B, grey
  * becomes three equal channels. An image of that height and width is taken as it is. Others are scaled by a triangle
- * filter, which is as wide as the scale when it shrinks them: LS_RESIZE_COVER takes the largest central part that has the
- * aspect ratio of the result, LS_RESIZE_STRETCH all.
+ * filter, which is as wide as the scale when it shrinks them: LS_RESIZE_COVER takes the largest central part that has
+ * the aspect ratio of the result, LS_RESIZE_STRETCH all.
  */
 ls_status ls_image_resize(const ls_image *image, ls_resize how, ls_image_shape to, float *pixels, const char *name);
 

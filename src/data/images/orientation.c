@@ -7,7 +7,7 @@
 
 enum { UPRIGHT = 1, ORIENTATION_TAG = 0x0112, SHORT_TYPE = 3, ENTRY_BYTES = 12 };
 
-/* ---- Exif ---------------------------------------------------------------------------------------------------------- */
+/* ---- Exif -------------------------------------------------------------------------------------------------------- */
 
 /* A TIFF file inside a JPEG file: numbers in the order that its first bytes say. */
 typedef struct tiff {
@@ -63,7 +63,7 @@ int ls_jpeg_orientation(const uint8_t *bytes, size_t size)
 	return UPRIGHT;
 }
 
-/* ---- turning ------------------------------------------------------------------------------------------------------- */
+/* ---- turning ----------------------------------------------------------------------------------------------------- */
 
 /* Where pixel (y, x) of the upright image is in the other: of orientations 5 to 8 rows and columns are exchanged. */
 static size_t source_of(const ls_image *from, int orientation, int y, int x)

@@ -1,5 +1,6 @@
 /*
- * png.c - PNG by libpng. Its errors arrive by longjmp, so everything that must be freed lives in a struct of the caller.
+ * png.c - PNG by libpng. Its errors arrive by longjmp, so everything that must be freed lives in a struct of the
+ * caller.
  */
 #include "base/status.h"
 #include "data/images/image.h"

@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "data/images/image.h"
 
-/* ---- channels ------------------------------------------------------------------------------------------------------ */
+/* ---- channels ---------------------------------------------------------------------------------------------------- */
 
 static double value_at(const ls_image *image, size_t i)
 {
@@ -35,7 +35,7 @@ static double pixel_at(const ls_image *image, size_t position, int channels, int
 	return 0.299 * value_at(image, at) + 0.587 * value_at(image, at + 1) + 0.114 * value_at(image, at + 2);
 }
 
-/* ---- one line ------------------------------------------------------------------------------------------------------ */
+/* ---- one line ---------------------------------------------------------------------------------------------------- */
 
 typedef struct axis {
 	double first, scale; /* of the part of the source that is used */
@@ -88,7 +88,7 @@ static ls_status make_axis(axis *a, int length, double used, int out)
 	return LS_OK;
 }
 
-/* ---- the image ----------------------------------------------------------------------------------------------------- */
+/* ---- the image --------------------------------------------------------------------------------------------------- */
 
 /* Source row y of channel c, as it is. */
 static void read_line(const ls_image *image, int y, int channels, int c, double *line)
@@ -111,8 +111,8 @@ static void scale_line(const double *line, const axis *x, double *out)
 	}
 }
 
-/* Memory of a scaling: a source row, an output row, and the scaled source rows that an output row is made of, in a ring:
- * row y at y % taps. */
+/* Memory of a scaling: a source row, an output row, and the scaled source rows that an output row is made of, in
+ * a ring: row y at y % taps. */
 typedef struct lines {
 	double *source, *sum, *ring;
 } lines;

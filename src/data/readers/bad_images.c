@@ -38,7 +38,7 @@ static ls_status add(ls_bad_images *bad, uint64_t place, const char *why, size_t
 	return LS_OK;
 }
 
-/* ---- finding them -------------------------------------------------------------------------------------------------- */
+/* ---- finding them ------------------------------------------------------------------------------------------------ */
 
 typedef struct search {
 	ls_bad_images *bad;
@@ -125,7 +125,7 @@ ls_status ls_bad_images_find(ls_bad_images *out, uint64_t images, uint64_t most,
 	return LS_OK;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------ */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 /* The line at *at without its end; *at moves behind it. NULL: there is none that ends. */
 static const char *next_line(const char **at, const char *end, size_t *length)

@@ -1,8 +1,8 @@
 /*
  * bad_images.h - images that cannot be read: found once, before training, and left out on every node alike.
  *
- * Whether an image is bad depends on its bytes and on the shape alone. Which are is kept beside the cache of decoded images,
- * so that the next start need not read all of them again.
+ * Whether an image is bad depends on its bytes and on the shape alone. Which are is kept beside the cache of decoded
+ * images, so that the next start need not read all of them again.
  */
 #ifndef LS_DATA_READERS_BAD_IMAGES_H
 #define LS_DATA_READERS_BAD_IMAGES_H

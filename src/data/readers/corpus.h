@@ -12,7 +12,8 @@
  *     document  (documents + 1) uint64: which sentence each begins with
  *
  * Invariants
- *  1. The key is a hash of paths, sizes, inodes, times of change, vocabulary and options: any change gives another file.
+ *  1. The key is a hash of paths, sizes, inodes, times of change, vocabulary and options: any change gives another
+ *     file.
  *  2. A file has its final name only when it is complete; a damaged one is made again.
  *  3. Sentences and documents without a token are left out.
  *  4. Its contents do not depend on the number of threads that made it.
@@ -102,8 +103,8 @@ void ls_corpus_name(char *out, size_t size, const char *path);
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset);
 const ls_corpus *ls_next_tokens_corpus(const ls_dataset *dataset);
 
-/* Open the corpus `path` with `open` and its tokenizer: that of options, or else of the directory the corpus is in. Samples
- * have `least` tokens or more; `advice` is for those who have no vocabulary. */
+/* Open the corpus `path` with `open` and its tokenizer: that of options, or else of the directory the corpus is in.
+ * Samples have `least` tokens or more; `advice` is for those who have no vocabulary. */
 typedef ls_status ls_corpus_opener(ls_dataset **out, const char *path, const ls_tokenizer *tokenizer,
 				   const ls_dataset_options *options);
 ls_status ls_corpus_open_with(ls_dataset **out, const char *path, const ls_dataset_options *options, int least,

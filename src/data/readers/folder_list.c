@@ -17,7 +17,7 @@
 
 enum { DEPTH_MAX = 16, CLASSES_MAX = 1 << 20, SEARCH_MAX = 100000 };
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static int is_hidden(const char *name)
 {
@@ -56,8 +56,8 @@ static void count_files(census *c, const char *folder, int depth)
 		closedir(stream);
 }
 
-/* Whether it has folders with images, and more of them than texts: a README.txt beside images and pictures beside the texts
- * of a corpus do no harm. */
+/* Whether it has folders with images, and more of them than texts: a README.txt beside images and pictures beside the
+ * texts of a corpus do no harm. */
 static int has_class(const char *folder)
 {
 	census c = { .left = SEARCH_MAX };
@@ -71,7 +71,7 @@ int ls_image_folder_is(const char *folder)
 	return ls_path_is_directory(folder) && has_class(folder);
 }
 
-/* ---- a folder ------------------------------------------------------------------------------------------------------ */
+/* ---- a folder ---------------------------------------------------------------------------------------------------- */
 
 typedef struct scan {
 	ls_image_list *list;
@@ -167,7 +167,7 @@ static ls_status add_folder(scan *s, const char *folder, int32_t label, int dept
 	return status;
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------------------- */
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -252,7 +252,7 @@ static ls_status check_classes(ls_image_list *train, const char *train_root, con
 	return status;
 }
 
-/* ---- splits -------------------------------------------------------------------------------------------------------- */
+/* ---- splits ------------------------------------------------------------------------------------------------------ */
 
 /* "train", or "" for the folder itself; *test is "" where there is no folder of test images. */
 static ls_status find_roots(ls_image_list *l, const char **train, const char **test)

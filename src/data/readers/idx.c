@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/readers/declared.h"
 #include "data/readers/gzip.h"
 
 #define TYPE_U8 0x08
@@ -84,13 +85,7 @@ ls_status ls_idx_parse(ls_idx *out, const uint8_t *data, size_t bytes, const cha
 	ls_idx idx;
 	size_t header;
 	LS_TRY(ls_idx_header(&idx, data, bytes, name, &header));
-	uint64_t declared = header + idx.elements * (uint64_t)idx.width;
-	if (bytes < declared)
-		return ls_fail(LS_EFORMAT, "%s: truncated: %zu bytes, but its header declares %" PRIu64, name, bytes,
-			       declared);
-	if (bytes > declared)
-		return ls_fail(LS_EFORMAT, "%s: %" PRIu64 " bytes too many: %zu, but its header declares %" PRIu64,
-			       name, bytes - declared, bytes, declared);
+	LS_TRY(ls_declared_check(name, bytes, header + idx.elements * (uint64_t)idx.width));
 	idx.data = data + header;
 	*out = idx;
 	return LS_OK;

@@ -2,10 +2,10 @@
  * image_folder.c - image files as a dataset: a folder per class, or tar shards (image_list.h).
  *
  * Every image becomes (channels, height, width) bytes: decoded, made grey or colour, scaled so that it covers the size,
- * cut in the middle, rounded. That is a function of the file and the shape alone, so the bits of a training do not depend on
- * which thread decodes what, nor on whether it was decoded before: decoded images are kept in a file of the data cache
- * (image_cache.h). Where bad files are to be left out, all are read when the dataset is opened (bad_images.h): so every node
- * leaves out the same.
+ * cut in the middle, rounded. That is a function of the file and the shape alone, so the bits of a training do not
+ * depend on which thread decodes what, nor on whether it was decoded before: decoded images are kept in a file of the
+ * data cache (image_cache.h). Where bad files are to be left out, all are read when the dataset is opened
+ * (bad_images.h): so every node leaves out the same.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -54,7 +54,7 @@ static void folder_free(void *self)
 	free(f);
 }
 
-/* ---- one image ----------------------------------------------------------------------------------------------------- */
+/* ---- one image --------------------------------------------------------------------------------------------------- */
 
 /* Where sample `index` is in the list: the first N of a list in the order of classes would be of few classes. */
 static uint64_t place_of(const folder *f, uint64_t index)
@@ -139,7 +139,7 @@ static ls_status folder_read(void *self, uint64_t index, uint8_t *bytes, int32_t
 	return advise(f, read_place(f, place, bytes));
 }
 
-/* ---- the shape ----------------------------------------------------------------------------------------------------- */
+/* ---- the shape --------------------------------------------------------------------------------------------------- */
 
 /* The shape of an image; one that no decoder would take is as bad as one without a header. */
 static ls_status peek(const folder *f, uint64_t place, ls_image_shape *out, char *path, size_t size)
@@ -238,7 +238,7 @@ static ls_status measure(folder *f, ls_normalisation *out)
 	return status;
 }
 
-/* ---- the cache ----------------------------------------------------------------------------------------------------- */
+/* ---- the cache --------------------------------------------------------------------------------------------------- */
 
 /* All that decides about the decoded bytes. */
 static ls_status find_key(const folder *f, uint64_t *key)
@@ -308,7 +308,7 @@ static ls_status open_cache(folder *f, const ls_dataset_options *o, const char *
 	return LS_OK;
 }
 
-/* ---- bad images ---------------------------------------------------------------------------------------------------- */
+/* ---- bad images -------------------------------------------------------------------------------------------------- */
 
 static ls_status try_image(void *context, uint64_t place)
 {
@@ -365,7 +365,7 @@ static ls_status find_bad(folder *f, const ls_dataset_options *o, const char *pa
 	return status;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static void describe(const folder *f, const ls_dataset_options *o, ls_dataset_info *info)
 {

@@ -22,8 +22,8 @@
 enum { FILES_PER_THREAD = 4096, THREADS_MAX = 16 };
 
 /*
- * The file: this header, entries, stamps, then offsets of the names of classes, shards and what is wrong, then all names,
- * each ended by a zero. In the file, the place of a pointer to a name has its offset among the names.
+ * The file: this header, entries, stamps, then offsets of the names of classes, shards and what is wrong, then all
+ * names, each ended by a zero. In the file, the place of a pointer to a name has its offset among the names.
  */
 typedef struct header {
 	char magic[32];
@@ -38,7 +38,7 @@ _Static_assert(sizeof(ls_image_entry) == 40 && sizeof(ls_image_stamp) == 40 && s
 
 #define SUMMED offsetof(header, count)
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Where the next name goes. */
 typedef struct writer {
@@ -123,7 +123,7 @@ ls_status ls_image_index_format(const ls_image_list *l, uint8_t **out, size_t *b
 	return LS_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static ls_status damaged(const char *what)
 {
@@ -234,7 +234,7 @@ ls_status ls_image_index_parse(ls_image_list *list, uint8_t *data, size_t bytes)
 	return status;
 }
 
-/* ---- whether it is still true -------------------------------------------------------------------------------------- */
+/* ---- whether it is still true ------------------------------------------------------------------------------------ */
 
 static int is_same_stamp(const ls_image_list *l, const ls_image_stamp *s)
 {
@@ -326,7 +326,7 @@ static ls_status is_still_true(const ls_image_list *l, int *is_true)
 	return check_all(l, root, is_true);
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------ */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 /* "<where>/0123456789abcdef-train.index", by the real name of the folder. */
 static ls_status index_path(const char *where, const char *path, ls_split split, char *out, size_t size)

@@ -4,13 +4,13 @@
  * Listing a million files takes as many system calls as names are read and sorted. The second time the list comes from
  * its file, if it is still true:
  *
- *   1. Every folder that was read, and every shard, has the inode, size and times of modification and change that it had:
- *      so no file was added, removed, renamed or replaced by another.
+ *   1. Every folder that was read, and every shard, has the inode, size and times of modification and change that it
+ *      had: so no file was added, removed, renamed or replaced by another.
  *   2. Every image file of a folder has its size and time of modification: so none was written in place. All cores ask
  *      for them.
  *
- * What is not noticed: a file that was written in place with the same size and whose time was then set back. A list is not
- * kept while a folder's time is less than a second old: what happens next to it may have the same time.
+ * What is not noticed: a file that was written in place with the same size and whose time was then set back. A list is
+ * not kept while a folder's time is less than a second old: what happens next to it may have the same time.
  */
 #ifndef LS_DATA_READERS_IMAGE_INDEX_H
 #define LS_DATA_READERS_IMAGE_INDEX_H

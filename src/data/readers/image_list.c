@@ -35,7 +35,7 @@ int ls_image_name_is(const char *name)
 	       (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg"));
 }
 
-/* ---- making a list ------------------------------------------------------------------------------------------------- */
+/* ---- making a list ----------------------------------------------------------------------------------------------- */
 
 ls_status ls_image_list_add(ls_image_list *l, size_t *room, const ls_image_entry *entry)
 {
@@ -73,7 +73,7 @@ ls_status ls_image_list_add_bad(ls_image_list *l)
 	return LS_OK;
 }
 
-/* ---- splits -------------------------------------------------------------------------------------------------------- */
+/* ---- splits ------------------------------------------------------------------------------------------------------ */
 
 /* A class of few images may have lost all of them to the test part. */
 static ls_status check_split(const ls_image_list *l)
@@ -107,7 +107,7 @@ ls_status ls_image_list_split(ls_image_list *l, ls_split split)
 	return split == LS_SPLIT_TRAIN ? check_split(l) : LS_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* The folder of a shard is where it is. */
 static ls_status set_folder(ls_image_list *l, const char *path)
@@ -137,7 +137,8 @@ static ls_status set_root(ls_image_list *l)
 	return l->root ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the names of images");
 }
 
-/* Samples that are left out are named, by one of two splits of the same files; more of them than allowed are an error. */
+/* Samples that are left out are named, by one of two splits of the same files; more of them
+ * than allowed are an error. */
 static ls_status report_bad(const ls_image_list *l, ls_split split, uint64_t most)
 {
 	size_t named = l->is_split && split == LS_SPLIT_TEST ? 0 : l->bad;
@@ -208,7 +209,7 @@ void ls_image_list_release(ls_image_list *l)
 	*l = (ls_image_list){ .root = NULL };
 }
 
-/* ---- the bytes of an image ----------------------------------------------------------------------------------------- */
+/* ---- the bytes of an image --------------------------------------------------------------------------------------- */
 
 /* A file that is not what was listed would be kept under the wrong key, and other nodes may have read the old one. */
 static ls_status check_file(const ls_image_entry *e, int fd, const char *name)

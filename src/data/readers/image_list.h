@@ -5,9 +5,9 @@
  *     pets/train/cat/..., pets/test/cat/...           the test images have a folder: test, val, valid or validation
  *     pets/train-000000.tar, pets/test-000000.tar     shards, see shards.c
  *
- * A class of a folder is a folder in it, its label its place among the class folders of the training images in byte order.
- * Images of a class may lie in folders below it. What begins with a dot is left out, and so are files whose names do not
- * end in .png, .jpg or .jpeg. Symbolic links must lead to a file inside the folder.
+ * A class of a folder is a folder in it, its label its place among the class folders of the training images in byte
+ * order. Images of a class may lie in folders below it. What begins with a dot is left out, and so are files whose
+ * names do not end in .png, .jpg or .jpeg. Symbolic links must lead to a file inside the folder.
  */
 #ifndef LS_DATA_READERS_IMAGE_LIST_H
 #define LS_DATA_READERS_IMAGE_LIST_H
@@ -62,8 +62,7 @@ typedef struct ls_image_list_options {
 	const char *path; /* a folder of class folders, a folder of shards, or a shard */
 	ls_split split;
 	const char *index; /* a folder to keep the list in, which is then read from there; NULL: none */
-	uint64_t
-		skip_bad; /* leave out up to this many samples that are wrong, with a warning each; 0: they are errors */
+	uint64_t skip_bad; /* samples that are wrong and may be left out, with a warning each; 0: they are errors */
 } ls_image_list_options;
 
 /* Whether a folder has folders with images in it, at any depth, and more images than .txt files. */
@@ -80,7 +79,7 @@ void ls_image_list_release(ls_image_list *list); /* harmless when it is zero */
 ls_status ls_image_list_fetch(const ls_image_list *list, uint64_t place, uint8_t **bytes, size_t *size, char *name,
 			      size_t name_size);
 
-/* ---- for those that make a list ------------------------------------------------------------------------------------ */
+/* ---- for those that make a list ---------------------------------------------------------------------------------- */
 
 /* The two kinds: folder and shards. `list` has its folder. */
 ls_status ls_folder_list(ls_image_list *list, ls_split split);

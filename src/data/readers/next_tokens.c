@@ -2,10 +2,10 @@
  * next_tokens.c - a text corpus as examples for language models: consecutive tokens, each of which predicts the next.
  *
  * The texts of all documents are one stream, in which a document begins with the piece that ends a text. A sample is
- * `tokens` tokens of it, and the token behind each; samples lie side by side and no token is padding. Every 20th document
- * is for testing; with fewer documents, the last one; with one document, the last twentieth of it. In training the first
- * sample of an epoch begins at a place drawn by (seed, epoch), less than a sample behind the beginning, so that an epoch
- * cuts the text at other places than the one before.
+ * `tokens` tokens of it, and the token behind each; samples lie side by side and no token is padding. Every 20th
+ * document is for testing; with fewer documents, the last one; with one document, the last twentieth of it. In training
+ * the first sample of an epoch begins at a place drawn by (seed, epoch), less than a sample behind the beginning, so
+ * that an epoch cuts the text at other places than the one before.
  */
 #include <lockstep/text.h>
 #include <stdlib.h>

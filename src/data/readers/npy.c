@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/readers/declared.h"
+
 #define SIDE_MAX (1 << 20)
 #define MAGIC "\x93NUMPY"
 enum { MAGIC_BYTES = 6, CHANNELS_LAST_MAX = 4 };
 
-/* ---- the dictionary ------------------------------------------------------------------------------------------------ */
+/* ---- the dictionary ---------------------------------------------------------------------------------------------- */
 
 /* A place in the text of the header, and where it ends. */
 typedef struct cursor {
@@ -165,7 +167,7 @@ static ls_status take_dictionary(cursor *c, ls_npy *out)
 	return seen == HAS_ALL ? LS_OK : damaged(c, "descr, fortran_order or shape is missing");
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------ */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 int ls_npy_is(const uint8_t *bytes, size_t size)
 {
@@ -218,19 +220,13 @@ ls_status ls_npy_parse(ls_npy *out, const uint8_t *data, size_t bytes, const cha
 	ls_npy npy;
 
 	LS_TRY(ls_npy_header(&npy, data, bytes, name));
-	uint64_t declared = npy.header_bytes + npy.elements * (uint64_t)npy.width;
-	if (bytes < declared)
-		return ls_fail(LS_EFORMAT, "%s: truncated: %zu bytes, but its header declares %" PRIu64, name, bytes,
-			       declared);
-	if (bytes > declared)
-		return ls_fail(LS_EFORMAT, "%s: %" PRIu64 " bytes too many: %zu, but its header declares %" PRIu64,
-			       name, bytes - declared, bytes, declared);
+	LS_TRY(ls_declared_check(name, bytes, npy.header_bytes + npy.elements * (uint64_t)npy.width));
 	npy.data = data + npy.header_bytes;
 	*out = npy;
 	return LS_OK;
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------------------ */
+/* ---- elements ---------------------------------------------------------------------------------------------------- */
 
 /* Little-endian, whatever the processor is. */
 static uint64_t load(const uint8_t *at, int width)
@@ -272,7 +268,7 @@ int64_t ls_npy_integer(const ls_npy *npy, uint64_t i)
 	return integer_at(npy->data + i * (uint64_t)npy->width, npy->kind, npy->width);
 }
 
-/* ---- images -------------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 static const char *show_shape(const ls_npy *npy, char *out, size_t size)
 {

@@ -1,9 +1,10 @@
 /*
  * npy.h - NumPy's .npy format: arrays of numbers, and images in them.
  *
- * A file is "\x93NUMPY", a version, the length of a header, the header, which is a Python dictionary with the type of the
- * elements, their order and the shape, and then the elements. Files come from outside: every field is checked, and nothing
- * of the dictionary is evaluated. What is read: integers, truth values, float32 and float64 in little-endian and C order.
+ * A file is "\x93NUMPY", a version, the length of a header, the header, which is a Python dictionary with the type of
+ * the elements, their order and the shape, and then the elements. Files come from outside: every field is checked, and
+ * nothing of the dictionary is evaluated. What is read: integers, truth values, float32 and float64 in little-endian
+ * and C order.
  */
 #ifndef LS_DATA_READERS_NPY_H
 #define LS_DATA_READERS_NPY_H
@@ -41,7 +42,8 @@ ls_status ls_npy_parse(ls_npy *out, const uint8_t *data, size_t bytes, const cha
 /* Integer i of an array of integers. */
 int64_t ls_npy_integer(const ls_npy *npy, uint64_t i);
 
-/* An array as images: (N, H, W), (N, C, H, W), or (N, H, W, C) where the last dimension is at most 4 and the second is not. */
+/* An array as images: (N, H, W), (N, C, H, W), or (N, H, W, C) where the last dimension is at
+ * most 4 and the second is not. */
 typedef struct ls_npy_images {
 	uint64_t samples;
 	int channels, height, width;

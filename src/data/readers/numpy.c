@@ -5,8 +5,8 @@
  *     digits/x_train.npy ...   the same as files
  *     images, labels           one set, of which one image in ten, by a hash of its number, is for tests
  *
- * Files are mapped and not loaded, as are members of an archive that numpy.savez() wrote; those of savez_compressed() are
- * inflated once. Arrays of integers from 0 to 255 train to the same bits as the IDX files of the same images.
+ * Files are mapped and not loaded, as are members of an archive that numpy.savez() wrote; those of savez_compressed()
+ * are inflated once. Arrays of integers from 0 to 255 train to the same bits as the IDX files of the same images.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ int ls_numpy_is(const char *path)
 	return ls_numpy_is_archive(path);
 }
 
-/* ---- a split ------------------------------------------------------------------------------------------------------- */
+/* ---- a split ----------------------------------------------------------------------------------------------------- */
 
 typedef struct numpy {
 	ls_numpy_array images, labels;
@@ -165,7 +165,7 @@ static ls_status open_split(numpy *n, const char *path, ls_split split, uint64_t
 		       split == LS_SPLIT_TEST ? "x_test" : "x_train");
 }
 
-/* ---- labels -------------------------------------------------------------------------------------------------------- */
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
 
 /* The largest label of an array; none may be negative or beyond `classes`. */
 static ls_status check_labels(const ls_numpy_array *labels, int64_t classes, int *largest)
@@ -204,7 +204,7 @@ static ls_status count_classes(const numpy *n, const ls_dataset_options *o, int 
 	return check_labels(&n->labels, *classes, &largest);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static ls_status measure(numpy *n, uint64_t samples, ls_normalisation *out)
 {

@@ -120,7 +120,7 @@ ls_status ls_numpy_array_open(ls_numpy_array *a, const char *path, const char *c
 	return status;
 }
 
-/* ---- images to predict --------------------------------------------------------------------------------------------- */
+/* ---- images to predict ------------------------------------------------------------------------------------------- */
 
 /* The one member of an archive; *count is how many there are. */
 static ls_status find_only(const ls_zip *archive, ls_zip_member *out, size_t *count)

@@ -18,8 +18,8 @@ struct ls_records {
 	uint64_t line;       /* of the next byte */
 	int has_begun, last; /* last: the byte that ended the record, or END */
 
-	/* A field in quotes as it stands in the file, from the opening quote. Where the quote turns out to be a stray one,
-	 * what follows its line is read again, before more of the stream. */
+	/* A field in quotes as it stands in the file, from the opening quote. Where the quote turns out to be a stray
+	 * one, what follows its line is read again, before more of the stream. */
 	char *quoted, *again;
 	size_t quoted_used, quoted_room, again_at, again_end, again_room;
 	uint64_t quote_line;
@@ -58,7 +58,7 @@ void ls_records_free(ls_records *r)
 	free(r);
 }
 
-/* ---- bytes --------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 enum { END = -1 };
 
@@ -110,7 +110,7 @@ static ls_status take_quoted(ls_records *r, int c)
 	return LS_OK;
 }
 
-/* ---- the record at hand -------------------------------------------------------------------------------------------- */
+/* ---- the record at hand ------------------------------------------------------------------------------------------ */
 
 static ls_status add_byte(ls_records *r, int c)
 {
@@ -200,7 +200,7 @@ static ls_status refuse_quote(ls_records *r, const char *what)
 		       ls_stream_name(r->stream), r->quote_line, what, lines, ls_plural(lines, "s"));
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 static int is_separator(const ls_records *r, int c)
 {

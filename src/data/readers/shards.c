@@ -3,14 +3,14 @@
  *
  *     train-000000.tar:  00000.png 00000.cls 00001.png 00001.cls ...
  *
- * Members one after the other whose names are equal up to the first dot of the last part are a sample: an image (.png, .jpg,
- * .jpeg) and a label: .cls, a number or a name in a text, or .json, {"label": ...}. Other members are left alone. Shards
- * whose names have "train" in them are training shards, those with "test" or "val" test shards; where there are neither,
- * all are both, and one image in ten, by a hash of its name, is for tests. Samples keep the order of the shards' names and
- * of the members in them.
+ * Members one after the other whose names are equal up to the first dot of the last part are a sample: an image (.png,
+ * .jpg, .jpeg) and a label: .cls, a number or a name in a text, or .json, {"label": ...}. Other members are left alone.
+ * Shards whose names have "train" in them are training shards, those with "test" or "val" test shards; where there are
+ * neither, all are both, and one image in ten, by a hash of its name, is for tests. Samples keep the order of the
+ * shards' names and of the members in them.
  *
- * Nothing is unpacked: members are read where they lie. Their names serve for comparisons alone; a member whose name leads
- * out of the archive is refused all the same, and so are links, because somebody else may unpack it.
+ * Nothing is unpacked: members are read where they lie. Their names serve for comparisons alone; a member whose name
+ * leads out of the archive is refused all the same, and so are links, because somebody else may unpack it.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -36,7 +36,7 @@
 
 enum { CLASSES_MAX = 1 << 20, LABEL_BYTES_MAX = 256, JSON_BYTES_MAX = 1 << 20 };
 
-/* ---- finding shards ------------------------------------------------------------------------------------------------ */
+/* ---- finding shards ---------------------------------------------------------------------------------------------- */
 
 static int is_tar_name(const char *name)
 {
@@ -118,7 +118,7 @@ static void keep_shards(ls_image_list *l, ls_split split)
 	l->shards = kept;
 }
 
-/* ---- labels -------------------------------------------------------------------------------------------------------- */
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
 
 /* What is read of the shards before labels are numbers. */
 typedef struct reading {
@@ -172,7 +172,7 @@ static ls_status take_json(reading *r, const ls_tar_walk *w, const ls_tar_member
 	return LS_OK;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------------------- */
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
 
 /* The sample is wrong, as the last error says: it is named once. */
 static ls_status spoil(reading *r)
@@ -305,7 +305,7 @@ static ls_status read_shard(reading *r, uint32_t shard)
 	return ls_file_map_end(&map, read_members(r, &w, shard, modified_ns));
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------------------- */
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
 
 static int is_number(const char *text)
 {
@@ -427,7 +427,7 @@ static ls_status follow_training(const reading *r, const char *path)
 	return LS_OK;
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------------ */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 static ls_status read_shards(reading *r, const char *path, ls_split split)
 {

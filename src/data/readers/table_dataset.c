@@ -1,8 +1,8 @@
 /*
  * table_dataset.c - the rows of a table as a dataset: columns as numbers (table_schema.h), or one column as text.
  *
- * A sample is (features, 1, 1) numbers. Rows are kept in memory, a float per column; a category becomes its features when
- * a sample is read. The schema follows from the training part, or comes with weights.
+ * A sample is (features, 1, 1) numbers. Rows are kept in memory, a float per column; a category becomes its features
+ * when a sample is read. The schema follows from the training part, or comes with weights.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void table_free(void *self)
 	free(t);
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------------------- */
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
 
 /* The first N of a file may be of one class: N evenly spread ones. */
 static uint64_t place_of(const table *t, uint64_t index)
@@ -120,7 +120,7 @@ static ls_status table_measure_text(void *self, uint64_t index, uint64_t epoch, 
 	return LS_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 typedef struct reading {
 	table *table;
@@ -249,7 +249,7 @@ static ls_status read_part(reading *r, const ls_table_files *files)
 	return LS_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_table(const table *t)
 {

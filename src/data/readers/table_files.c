@@ -78,7 +78,7 @@ ls_status ls_table_files_find(ls_table_files *out, const char *path)
 	return check_regular(out->path[LS_SPLIT_TEST]);
 }
 
-/* ---- walking ------------------------------------------------------------------------------------------------------- */
+/* ---- walking ----------------------------------------------------------------------------------------------------- */
 
 ls_status ls_table_walk_begin(ls_table_walk *w, const ls_table_files *files, ls_split split, uint64_t skip_bad)
 {

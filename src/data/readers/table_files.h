@@ -1,6 +1,6 @@
 /*
- * table_files.h - where the training and the test rows of a table are: a file, of which one row in ten is for tests, by a
- * hash of its fields; or a directory with train.csv and test.csv (.tsv, .jsonl, .gz).
+ * table_files.h - where the training and the test rows of a table are: a file, of which one row in ten is for tests, by
+ * a hash of its fields; or a directory with train.csv and test.csv (.tsv, .jsonl, .gz).
  */
 #ifndef LS_DATA_READERS_TABLE_FILES_H
 #define LS_DATA_READERS_TABLE_FILES_H

@@ -34,7 +34,7 @@ struct ls_table_rows {
 	size_t *bytes;
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static int ends_with(const char *path, const char *ending)
 {
@@ -131,7 +131,7 @@ static ls_status read_header(ls_table_rows *r)
 	return sort_columns(r, line);
 }
 
-/* ---- JSONL --------------------------------------------------------------------------------------------------------- */
+/* ---- JSONL ------------------------------------------------------------------------------------------------------- */
 
 /* The next line that is not blank, as an object; *found is 0 at the end. */
 static ls_status next_object(ls_table_rows *r, int *found)
@@ -219,7 +219,7 @@ static ls_status next_json(ls_table_rows *r, ls_record *out, int *found)
 	return LS_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static ls_status begin(ls_table_rows *r)
 {

@@ -1,9 +1,9 @@
 /*
  * table_rows.h - the rows of a file with a table: CSV, TSV or JSONL, plain or gzip.
  *
- * The first line of CSV and TSV has the names of the columns; of JSONL every line is an object, and the names are the keys
- * of the first one. Fields of a .csv file are separated by commas, or where its first line has none by semicolons or
- * tabs. Numbers of JSON become text, null and a key that is missing an empty field.
+ * The first line of CSV and TSV has the names of the columns; of JSONL every line is an object, and the names are the
+ * keys of the first one. Fields of a .csv file are separated by commas, or where its first line has none by semicolons
+ * or tabs. Numbers of JSON become text, null and a key that is missing an empty field.
  */
 #ifndef LS_DATA_READERS_TABLE_ROWS_H
 #define LS_DATA_READERS_TABLE_ROWS_H
@@ -40,8 +40,8 @@ typedef struct ls_table_row {
 	int has_decimal_commas;   /* fields are separated by semicolons: 1,5 is a number */
 } ls_table_row;
 
-/* The next row; *found is 0 at the end. LS_EFORMAT is a row that cannot be read, whose line is set, and the next call goes
- * on behind it; a damaged file fails at the same line again. */
+/* The next row; *found is 0 at the end. LS_EFORMAT is a row that cannot be read, whose line is set, and the next call
+ * goes on behind it; a damaged file fails at the same line again. */
 ls_status ls_table_rows_next(ls_table_rows *rows, ls_table_row *out, int *found);
 
 #endif

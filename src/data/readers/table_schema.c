@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/names.h"
 
-/* ---- columns ------------------------------------------------------------------------------------------------------- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 static void release_columns(ls_table_column *column, size_t count)
 {
@@ -67,7 +67,7 @@ const char *ls_table_output_name(const ls_table_schema *s, size_t i)
 	return s->task == LS_TASK_CLASSIFICATION ? s->target[0].value[i] : s->target[i].name;
 }
 
-/* ---- fields -------------------------------------------------------------------------------------------------------- */
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
 
 int ls_table_is_missing(const char *field)
 {
@@ -168,7 +168,7 @@ static int64_t find_value(const ls_table_column *c, const char *value)
 	return low > 0 && ls_table_same_number(c->value[low - 1], value) ? (int64_t)low - 1 : -1;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static ls_status find_columns(size_t **out, const ls_table_column *column, size_t count, const ls_table_rows *rows,
 			      const char *path)

@@ -48,7 +48,7 @@ const char *ls_table_output_name(const ls_table_schema *schema, size_t i);
 ls_status ls_table_schema_to_text(const ls_table_schema *schema, char **out);
 ls_status ls_table_schema_from_text(ls_table_schema *out, const char *text, const char *where);
 
-/* ---- fields -------------------------------------------------------------------------------------------------------- */
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
 
 /* Empty, or one of the words that pandas takes for it: NA, NaN, null, None, ... */
 int ls_table_is_missing(const char *field);
@@ -60,7 +60,7 @@ int ls_table_is_comma_number(const char *field, double *out);
 int ls_table_compare_values(const char *a, const char *b);
 int ls_table_same_number(const char *a, const char *b); /* 0 and 0.0 are; texts are not */
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* Where the columns of a schema are in a file. */
 typedef struct ls_table_places {
@@ -80,16 +80,16 @@ typedef struct ls_table_met {
 	char column[64];           /* its column */
 } ls_table_met;
 
-/* A row's inputs, one number per column: standardised, or the index of the category, -1 for none. LS_EFORMAT: a field is
- * not what its column was in training; `where` is "file:line". */
+/* A row's inputs, one number per column: standardised, or the index of the category, -1 for none. LS_EFORMAT: a field
+ * is not what its column was in training; `where` is "file:line". */
 ls_status ls_table_read_inputs(const ls_table_schema *schema, const size_t *places, const ls_table_row *row,
 			       const char *path, float *compact, ls_table_met *met);
 
 /* Features (ls_table_features) of such numbers. */
 void ls_table_expand(const ls_table_schema *schema, const float *compact, float *features);
 
-/* A row's label, and its float targets where the task is not classification. LS_EFORMAT: a target is missing, no number,
- * or of no class of the training part. */
+/* A row's label, and its float targets where the task is not classification. LS_EFORMAT: a target is missing, no
+ * number, or of no class of the training part. */
 ls_status ls_table_read_targets(const ls_table_schema *schema, const size_t *places, const ls_table_row *row,
 				const char *path, int32_t *label, float *targets);
 

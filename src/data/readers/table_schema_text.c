@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/csv_quote.h"
 #include "base/names.h"
 #include "data/dataset.h"
 #include "data/readers/records.h"
@@ -24,27 +25,16 @@
 
 static const char *const tasks[] = { "classification", "multi-label", "regression" };
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Every text in quotes: it may be a number, or empty. */
-static void put_text(FILE *to, const char *text)
-{
-	putc('"', to);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', to);
-		putc(*text, to);
-	}
-	putc('"', to);
-}
-
 static void put_column(FILE *to, const char *kind, const ls_table_column *c, int has_values, int has_numbers)
 {
 	fprintf(to, "%s,", kind);
-	put_text(to, c->name);
+	ls_csv_quote(to, c->name);
 	for (size_t i = 0; has_values && i < c->values; i++) {
 		putc(',', to);
-		put_text(to, c->value[i]);
+		ls_csv_quote(to, c->value[i]);
 	}
 	if (has_numbers)
 		fprintf(to, ",%.17g,%.17g", c->mean, c->deviation);
@@ -76,7 +66,7 @@ ls_status ls_table_schema_to_text(const ls_table_schema *s, char **out)
 	return LS_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static ls_status damaged(const char *where, const ls_record *r, const char *what)
 {

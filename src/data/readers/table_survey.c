@@ -11,7 +11,7 @@
 #include "base/names.h"
 #include "data/dataset.h"
 
-/* ---- different values ---------------------------------------------------------------------------------------------- */
+/* ---- different values -------------------------------------------------------------------------------------------- */
 
 /* A set of texts, up to a number of them. */
 typedef struct values {
@@ -111,7 +111,7 @@ static void values_give(values *v, ls_table_column *c)
 	*v = (values){ 0 };
 }
 
-/* ---- a column ------------------------------------------------------------------------------------------------------ */
+/* ---- a column ---------------------------------------------------------------------------------------------------- */
 
 enum { WORDS_RARE = 10 }; /* at most one value in ten */
 
@@ -270,7 +270,7 @@ static void judge_numbers(const survey *s)
 	}
 }
 
-/* ---- which columns ------------------------------------------------------------------------------------------------- */
+/* ---- which columns ----------------------------------------------------------------------------------------------- */
 
 static void list_columns(const survey *s, char *out, size_t size)
 {
@@ -355,7 +355,7 @@ static ls_status choose_columns(survey *s)
 	return LS_OK;
 }
 
-/* ---- what is to be predicted --------------------------------------------------------------------------------------- */
+/* ---- what is to be predicted ------------------------------------------------------------------------------------- */
 
 static int all_targets_are(const survey *s, int (*is)(const column *c))
 {
@@ -474,7 +474,7 @@ static ls_status make_target(survey *s, size_t at, ls_table_schema *out)
 	return LS_OK;
 }
 
-/* ---- inputs -------------------------------------------------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 static ls_status make_input(survey *s, size_t at, ls_table_schema *out)
 {
@@ -529,7 +529,7 @@ static ls_status make_schema(survey *s, ls_table_schema *out)
 	return LS_OK;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static ls_status run(survey *s, ls_table_schema *out)
 {

@@ -4,8 +4,8 @@
  * A column is of numbers if every value that is not missing is one, else of categories; columns of more than
  * LS_TABLE_CATEGORIES_MAX different values, without a name or without a value are left out, which is reported.
  *
- * In a file whose fields are separated by semicolons 1,5 is a number, unless its column also has decimal points. Numbers with
- * decimal commas that are taken for categories are warned of.
+ * In a file whose fields are separated by semicolons 1,5 is a number, unless its column also has decimal points.
+ * Numbers with decimal commas that are taken for categories are warned of.
  *
  * A target of other values than numbers is one of classes; so is one of at most LS_TABLE_FEW different whole numbers.
  * Several targets are labels where all are 0 or 1, else regression. The task, where it is given, decides instead.

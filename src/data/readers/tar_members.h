@@ -1,8 +1,8 @@
 /*
  * tar_members.h - what is in a tar file, without unpacking: names, kinds and places of its members.
  *
- * ustar, with GNU's and pax's long names and large sizes. Files come from outside: headers are checked by their checksums,
- * sizes against the file. Nothing is made of a name but comparisons and messages.
+ * ustar, with GNU's and pax's long names and large sizes. Files come from outside: headers are checked by their
+ * checksums, sizes against the file. Nothing is made of a name but comparisons and messages.
  */
 #ifndef LS_DATA_READERS_TAR_MEMBERS_H
 #define LS_DATA_READERS_TAR_MEMBERS_H

@@ -7,9 +7,9 @@
  *     hue          the angle of HSV's hue plus h, uniform within +-amount of a turn
  *     jitter       all of them, in random order
  *
- * Grey is 0.2989 R + 0.587 G + 0.114 B. Images of other than three channels have no colours: contrast goes by the mean of
- * each channel, saturation and hue change nothing. In normalised values v = (p - mean) / deviation, black is b and p is
- * proportional to v - b. Results are limited to black and white, as they are for bytes.
+ * Grey is 0.2989 R + 0.587 G + 0.114 B. Images of other than three channels have no colours: contrast goes by the mean
+ * of each channel, saturation and hue change nothing. In normalised values v = (p - mean) / deviation, black is b and p
+ * is proportional to v - b. Results are limited to black and white, as they are for bytes.
  */
 #include "data/transforms/image_ops.h"
 
@@ -33,7 +33,7 @@ void ls_image_brightness(const ls_transform_image *image, float factor)
 		stretch(image, c, image->black[c], factor);
 }
 
-/* ---- contrast ------------------------------------------------------------------------------------------------------ */
+/* ---- contrast ---------------------------------------------------------------------------------------------------- */
 
 /* In LANES sums that are added in order: the same for any vector width. */
 static double mean_of(const float *values, size_t count)
@@ -81,7 +81,7 @@ void ls_image_contrast(const ls_transform_image *image, float factor)
 	}
 }
 
-/* ---- saturation and hue -------------------------------------------------------------------------------------------- */
+/* ---- saturation and hue ------------------------------------------------------------------------------------------ */
 
 /* The planes of an RGB image, and the way between values and pixels. */
 typedef struct rgb {
@@ -184,7 +184,7 @@ void ls_image_hue(const ls_transform_image *image, float turns)
 	}
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static float draw_factor(ls_sample_rng *draw, double amount)
 {

@@ -1,6 +1,6 @@
 /*
- * erase.c - a rectangle of 2 to 33 % of the image, of an aspect ratio from 1:3 to 3:1, becomes zero, the mean (random erasing,
- * Zhong et al. 2017). Where a drawn rectangle does not fit, it is cut off at the border.
+ * erase.c - a rectangle of 2 to 33 % of the image, of an aspect ratio from 1:3 to 3:1, becomes zero, the mean (random
+ * erasing, Zhong et al. 2017). Where a drawn rectangle does not fit, it is cut off at the border.
  */
 #include <math.h>
 

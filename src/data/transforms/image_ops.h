@@ -1,6 +1,6 @@
 /*
- * image_ops.h - what transforms do to an image once their numbers are drawn, each as torchvision.transforms.functional has
- * it, on pixels that are not rounded to bytes in between.
+ * image_ops.h - what transforms do to an image once their numbers are drawn, each as torchvision.transforms.functional
+ * has it, on pixels that are not rounded to bytes in between.
  */
 #ifndef LS_DATA_TRANSFORMS_IMAGE_OPS_H
 #define LS_DATA_TRANSFORMS_IMAGE_OPS_H

@@ -4,8 +4,8 @@
  *     mixup    out = l image + (1 - l) other                    Zhang et al. 2017
  *     cutmix   a rectangle of 1 - l of the image is the other's  Yun et al. 2019; l is then what is left after clipping
  *
- * l is drawn from Beta(alpha, alpha) for every sample. As in torchvision the rectangle has the image's shape, its centre is
- * anywhere, and what is outside the image is cut off.
+ * l is drawn from Beta(alpha, alpha) for every sample. As in torchvision the rectangle has the image's shape, its
+ * centre is anywhere, and what is outside the image is cut off.
  */
 #include <string.h>
 
@@ -29,8 +29,8 @@ static double draw_peaked(double alpha, ls_sample_rng *draw)
 	}
 }
 
-/* Below 1, by Johnk: u^(1/alpha) / (u^(1/alpha) + v^(1/alpha)) where the sum is at most 1; written so that powers that are too
- * small for a double do no harm. */
+/* Below 1, by Johnk: u^(1/alpha) / (u^(1/alpha) + v^(1/alpha)) where the sum is at most 1; written so that powers that
+ * are too small for a double do no harm. */
 static double draw_valley(double alpha, ls_sample_rng *draw)
 {
 	for (;;) {

@@ -1,6 +1,6 @@
 /*
- * randaugment.c - RandAugment (Cubuk et al. 2019), with torchvision's list of changes and its 31 magnitudes: N changes, drawn
- * with equal probabilities, each of magnitude M of 30, in a random direction where it has two.
+ * randaugment.c - RandAugment (Cubuk et al. 2019), with torchvision's list of changes and its 31 magnitudes: N changes,
+ * drawn with equal probabilities, each of magnitude M of 30, in a random direction where it has two.
  */
 #include "data/transforms/image_ops.h"
 

@@ -1,10 +1,10 @@
 /*
- * resized_crop.c - a part of the image, scaled to all of it: torchvision's RandomResizedCrop(size, scale, ratio), where the
- * size is that of the image.
+ * resized_crop.c - a part of the image, scaled to all of it: torchvision's RandomResizedCrop(size, scale, ratio), where
+ * the size is that of the image.
  *
- * The part has LOW to HIGH of the area and a ratio of width to height that is uniform in its logarithm. A part that does not
- * fit is drawn again, up to ten times, and then the largest central part of an allowed ratio is taken. A part is never larger
- * than the result, so bilinear interpolation needs no filter.
+ * The part has LOW to HIGH of the area and a ratio of width to height that is uniform in its logarithm. A part that
+ * does not fit is drawn again, up to ten times, and then the largest central part of an allowed ratio is taken. A part
+ * is never larger than the result, so bilinear interpolation needs no filter.
  */
 #include <math.h>
 
@@ -14,7 +14,8 @@
 
 enum { RUN = 64, TRIES = 10 };
 
-/* Place i of `out` in a line of `in` pixels: between `first` and the next, the next having the part that is returned. */
+/* Place i of `out` in a line of `in` pixels: between `first` and the next, the next having the part that is
+ * returned. */
 static float place_of(int i, int in, int out, int *first)
 {
 	float at = ((float)i + 0.5f) * ((float)in / (float)out) - 0.5f;

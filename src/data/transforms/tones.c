@@ -112,7 +112,7 @@ void ls_image_equalize(const ls_transform_image *image)
 	}
 }
 
-/* ---- rows: with a probability, the last number ---------------------------------------------------------------------- */
+/* ---- rows: with a probability, the last number ------------------------------------------------------------------- */
 
 void ls_transform_invert(const ls_transform_image *image, const double *numbers, ls_sample_rng *draw)
 {

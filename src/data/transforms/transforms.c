@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 
-/* ---- the list ------------------------------------------------------------------------------------------------------ */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 static const char *name_at(size_t i)
 {
@@ -84,7 +84,7 @@ ls_status ls_transforms_check(const char *list)
 	return list && strcmp(list, "none") != 0 ? read_list(&ignored, list) : LS_OK;
 }
 
-/* ---- black and white ----------------------------------------------------------------------------------------------- */
+/* ---- black and white --------------------------------------------------------------------------------------------- */
 
 /* Custom datasets have floats of any range: nothing is black or white there. */
 static ls_status find_levels(ls_transforms *t, const ls_normalisation *n)
@@ -158,7 +158,7 @@ void ls_transforms_release(ls_transforms *t)
 	*t = (ls_transforms){ .count = 0 };
 }
 
-/* ---- a sample ------------------------------------------------------------------------------------------------------ */
+/* ---- a sample ---------------------------------------------------------------------------------------------------- */
 
 int ls_transforms_mix(const ls_transforms *t)
 {

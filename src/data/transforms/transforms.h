@@ -1,11 +1,12 @@
 /*
- * transforms.h - random changes of training images, a different one each time a sample is seen: `--augment crop:4,flip`.
+ * transforms.h - random changes of training images, a different one each time a sample is seen: `--augment
+ * crop:4,flip`.
  *
  * A transform is a function in a file here and a row of table.c. Images are changed in place, (channels, height, width)
- * normalised floats, by the loader's threads. What is drawn depends on (seed, epoch, sample, place in the list) alone, so the
- * trained bits do not depend on which thread, device or node reads a sample, nor on a stop and resume. Nor do they depend
- * on compiler and processor: operations that IEEE 754 rounds exactly, in the order in which they are written (the tree is
- * compiled without contraction), and no function of libm but those that are exact (sqrt, floor).
+ * normalised floats, by the loader's threads. What is drawn depends on (seed, epoch, sample, place in the list) alone,
+ * so the trained bits do not depend on which thread, device or node reads a sample, nor on a stop and resume. Nor do
+ * they depend on compiler and processor: operations that IEEE 754 rounds exactly, in the order in which they are
+ * written (the tree is compiled without contraction), and no function of libm but those that are exact (sqrt, floor).
  */
 #ifndef LS_DATA_TRANSFORMS_TRANSFORMS_H
 #define LS_DATA_TRANSFORMS_TRANSFORMS_H
@@ -74,9 +75,10 @@ void ls_transforms_release(ls_transforms *transforms); /* harmless when it is ze
 int ls_transforms_mix(const ls_transforms *transforms);
 
 /*
- * Change sample `index` of an epoch, which was read; scratch: ls_transforms_scratch() floats, one thread at a time. What mixes
- * samples reads another one of the dataset, drawn by (seed, epoch, index) as everything is, changes it as that sample is
- * changed in this epoch, and mixes the targets, (info.targets, or classes of one-hot targets); NULL: none.
+ * Change sample `index` of an epoch, which was read; scratch: ls_transforms_scratch() floats, one thread at a
+ * time. What mixes samples reads another one of the dataset, drawn by (seed, epoch, index) as everything is,
+ * changes it as that sample is changed in this epoch, and mixes the targets, (info.targets, or classes of
+ * one-hot targets); NULL: none.
  */
 ls_status ls_transforms_apply(const ls_transforms *transforms, const ls_dataset *dataset, uint64_t epoch,
 			      uint64_t index, float *image, float *targets, float *scratch);

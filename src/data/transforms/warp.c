@@ -1,13 +1,13 @@
 /*
  * warp.c - see warp.h.
  *
- * The source gets a black border of one pixel, in scratch memory, and places further out are moved onto it: then every place
- * has four neighbours, and no pixel needs a branch. Places are computed for a run of pixels at a time, which vector units do,
- * and then looked up in each channel.
+ * The source gets a black border of one pixel, in scratch memory, and places further out are moved onto it: then every
+ * place has four neighbours, and no pixel needs a branch. Places are computed for a run of pixels at a time, which
+ * vector units do, and then looked up in each channel.
  *
- * The field: displacements at GRID x GRID nodes spread over the image, blended by uniform cubic B-splines (so it is smooth to
- * the second derivative; Simard et al. 2003 smooth white noise by a Gaussian, at many times the cost). The blend is
- * separable: a row of nodes is blended once per row of pixels, then four values per pixel.
+ * The field: displacements at GRID x GRID nodes spread over the image, blended by uniform cubic B-splines (so it is
+ * smooth to the second derivative; Simard et al. 2003 smooth white noise by a Gaussian, at many times the cost). The
+ * blend is separable: a row of nodes is blended once per row of pixels, then four values per pixel.
  */
 #include "data/transforms/warp.h"
 
@@ -37,7 +37,7 @@ void ls_warp_centre(ls_warp *w, float x, float y)
 	w->offset[1] = y - w->m[1][0] * x - w->m[1][1] * y;
 }
 
-/* ---- the field ----------------------------------------------------------------------------------------------------- */
+/* ---- the field --------------------------------------------------------------------------------------------------- */
 
 static void blend_at(int i, int size, float *b)
 {
@@ -76,7 +76,7 @@ static void add_field(places *p, int count, const float *columns, float nodes[GR
 	}
 }
 
-/* ---- rows of pixels ------------------------------------------------------------------------------------------------ */
+/* ---- rows of pixels ---------------------------------------------------------------------------------------------- */
 
 /* The image with its border, (channels, height + 2, width + 2). */
 static void copy_with_border(const ls_transform_image *image, float *out)

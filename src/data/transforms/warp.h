@@ -1,5 +1,6 @@
 /*
- * warp.h - an image read through a map from its pixels to places of the source: bilinear, black outside, half way at the border.
+ * warp.h - an image read through a map from its pixels to places of the source: bilinear, black
+ * outside, half way at the border.
  */
 #ifndef LS_DATA_TRANSFORMS_WARP_H
 #define LS_DATA_TRANSFORMS_WARP_H

@@ -1,5 +1,6 @@
 /*
- * allreduce.c - the all-reduce of lockstep/exchange.h: of any program's arrays. That of gradients is strategies/allreduce.c.
+ * allreduce.c - the all-reduce of lockstep/exchange.h: of any program's arrays. That of gradients is
+ * strategies/allreduce.c.
  *
  *     ls_allreduce_sum()
  *       ls_allreduce_agree()    sizes: all ranks want the same sum           (agree.c)
@@ -11,8 +12,8 @@
  *       all_gather()            the sums of all shards
  *
  * Invariants
- *  1. What is wrong with the arguments of one rank, and that it is out of memory, is known to all before anything of the
- *     arrays is sent: all fail, and no message is left under way.
+ *  1. What is wrong with the arguments of one rank, and that it is out of memory, is known to all before anything of
+ *     the arrays is sent: all fail, and no message is left under way.
  *  2. A rank sends at most one message to each other rank in each part, and waits for its own before the next: slot p
  *     is the message from rank p, slot ranks + p the one to it.
  *  3. Nothing waits longer than `timeout` without a message. After that the transport is abandoned, and memory that

@@ -1,6 +1,6 @@
 /*
- * bf16.c - products of bf16 pairs with fp32 instructions: the bits of the bf16 instruction (bf16.h), at half of the speed of
- * fp32 or less.
+ * bf16.c - products of bf16 pairs with fp32 instructions: the bits of the bf16 instruction (bf16.h), at half
+ * of the speed of fp32 or less.
  */
 #include <string.h>
 

@@ -78,7 +78,8 @@ LS_INLINE void last_step(const uint32_t *x, int64_t ldx, const uint32_t *w, int6
 						     : _mm512_setzero_si512());
 	MEMORY_IS_WRITTEN();
 	step(x_copy, TILE * 4, w_copy, BLOCK * 4, lower, right);
-	MEMORY_IS_WRITTEN(); /* loads of tiles do not say that they read memory: the next part must not be copied before */
+	/* loads of tiles do not say that they read memory: the next part must not be copied before */
+	MEMORY_IS_WRITTEN();
 }
 
 LS_INLINE void block(const product *p, int rows, int lower, int right)

@@ -1,8 +1,9 @@
 /*
  * bf16_fma.h - the multiply-adds of bf16.h by fp32 instructions, and additions by the same rules.
  *
- * On x86-64 the processor flushes subnormal numbers while a product runs, which is the instruction's rule to the bit. The
- * flushing of arm64 looks at a result before it is rounded, so there, and elsewhere, small results are computed again.
+ * On x86-64 the processor flushes subnormal numbers while a product runs, which is the instruction's rule
+ * to the bit. The flushing of arm64 looks at a result before it is rounded, so there, and elsewhere,
+ * small results are computed again.
  */
 #ifndef LS_KERNELS_SIMD_BF16_FMA_H
 #define LS_KERNELS_SIMD_BF16_FMA_H

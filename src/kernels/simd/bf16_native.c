@@ -1,6 +1,6 @@
 /*
- * bf16_native.c - products of bf16 pairs by AVX512-BF16's instruction. Built with it and used where the processor has it
- * (simd_dispatch.c); empty for other instruction sets.
+ * bf16_native.c - products of bf16 pairs by AVX512-BF16's instruction. Built with it and used where the processor has
+ * it (simd_dispatch.c); empty for other instruction sets.
  */
 #if defined(LS_ISA_IS_avx512)
 #include "kernels/simd/bf16.h"

@@ -1,6 +1,6 @@
 /*
- * bf16_steps.c - products of bf16 pairs in steps with fp32 instructions: the bits of AMX's instruction (bf16.h), several
- * times slower than fp32.
+ * bf16_steps.c - products of bf16 pairs in steps with fp32 instructions: the bits of AMX's instruction (bf16.h),
+ * several times slower than fp32.
  *
  * A step has two sums beside that of the element, so tiles take two rows at a time, which fit the registers.
  */

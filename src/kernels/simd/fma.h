@@ -2,13 +2,14 @@
  * fma.h - a*b + c rounded once, for processors without such an instruction.
  *
  * A product of two floats is exact in a double (48 of 53 bits, and no exponent of a float's product leaves a double's).
- * The sum with c is not, and rounding it to a double and then to a float may round twice: but only where the double lies
- * exactly between two floats, or where the float would be subnormal. There the sum is rounded to odd instead: of the two
- * doubles around the exact sum, the one whose last bit is 1. It remembers that there was a rest, and on which side, and
- * since a double has more than two bits beyond a float, the second rounding comes out right (Boldo and Melquiond 2008).
+ * The sum with c is not, and rounding it to a double and then to a float may round twice: but only where the double
+ * lies exactly between two floats, or where the float would be subnormal. There the sum is rounded to odd instead: of
+ * the two doubles around the exact sum, the one whose last bit is 1. It remembers that there was a rest, and on which
+ * side, and since a double has more than two bits beyond a float, the second rounding comes out right (Boldo and
+ * Melquiond 2008).
  *
- * Infinities, NaN and signed zeros come out as the instruction's: the rest is then no number, and no correction is made.
- * Exact in round to nearest, without flushing of subnormals: base/float_rules.h sees to both.
+ * Infinities, NaN and signed zeros come out as the instruction's: the rest is then no number, and no correction is
+ * made. Exact in round to nearest, without flushing of subnormals: base/float_rules.h sees to both.
  */
 #ifndef LS_KERNELS_SIMD_FMA_H
 #define LS_KERNELS_SIMD_FMA_H

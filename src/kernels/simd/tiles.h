@@ -3,8 +3,8 @@
  *
  * Included behind `product`, a struct with the operands x, w, y and their row strides ldx, ldw, ldy, and
  *     LS_INLINE void tile(const product *p, int mr, int nv, int transposed)
- * which computes mr rows of nv vectors of y. Makes tiles_run(), which covers y (rows, cols) with them; cols is a multiple
- * of 16.
+ * which computes mr rows of nv vectors of y. Makes tiles_run(), which covers y (rows, cols) with them; cols is a
+ * multiple of 16.
  */
 #ifndef LS_KERNELS_SIMD_TILES_H
 #define LS_KERNELS_SIMD_TILES_H

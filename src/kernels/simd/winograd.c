@@ -1,7 +1,8 @@
 /*
  * winograd.c - the transforms of Winograd's F(2x2, 3x3), one column at a time (kernels/winograd.h has the formulas).
  *
- * Lanes are channels and nothing is fused: additions, subtractions and halvings, so every instruction set gives the same bits.
+ * Lanes are channels and nothing is fused: additions, subtractions and halvings, so every instruction set gives the
+ * same bits.
  */
 #include "kernels/simd/parts.h"
 #include "kernels/simd/vec.h"

@@ -70,8 +70,8 @@ static int is_batch_meant(const ls_train_options *job)
 	       ls_train_setting_is_given(job, ls_train_setting_of("batch"));
 }
 
-/* A replay has the precision of its profile. One that was recorded in another precision than is asked for is no measurement
- * of it. */
+/* A replay has the precision of its profile. One that was recorded in another precision than is asked
+ * for is no measurement of it. */
 static ls_status take_precision(bench *b)
 {
 	const char *recorded = b->profile.precision[0] != '\0' ? b->profile.precision : "fp32";
@@ -87,7 +87,8 @@ static ls_status take_precision(bench *b)
 	return LS_OK;
 }
 
-/* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked for. */
+/* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked
+ * for. */
 static ls_status take_profile(bench *b)
 {
 	if (!b->options->replay)

@@ -34,8 +34,8 @@ static uint32_t word_below(const babel *b, uint64_t index, uint64_t place, int b
 	return ls_rng_below(words[0], (uint32_t)below);
 }
 
-/* [CLS], any words, [SEP]; the tokens to be predicted are masked, and stand evenly apart. For language models any words,
- * each of which predicts the next. */
+/* [CLS], any words, [SEP]; the tokens to be predicted are masked, and stand evenly apart. For language models any
+ * words, each of which predicts the next. */
 static ls_status babel_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
 	const babel *b = self;

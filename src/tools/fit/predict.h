@@ -13,8 +13,8 @@ typedef struct ls_fit_settings {
 } ls_fit_settings;
 
 typedef struct ls_fit_prediction {
-	double rate; /* samples per second */
-	double half; /* half-width of the interval by what was measured (forecast/interval.h), without the model's error */
+	double rate;   /* samples per second */
+	double half;   /* half-width of the interval by what was measured, without the model's error (interval.h) */
 	double spread; /* of its nodes, as it was used */
 	char bottleneck[32];
 	const char *why; /* the row cannot be predicted: the reason; else NULL */

@@ -1,6 +1,6 @@
 /*
- * shape.h - a profile without a measurement: parameters and arithmetic of each layer are those of the model's graph, time
- * is proportional to arithmetic, and backward takes twice as long as forward.
+ * shape.h - a profile without a measurement: parameters and arithmetic of each layer are those of the model's graph,
+ * time is proportional to arithmetic, and backward takes twice as long as forward.
  */
 #ifndef LS_TOOLS_FIT_SHAPE_H
 #define LS_TOOLS_FIT_SHAPE_H

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* Between copies of `cost` seconds, with failures after which a copy is needed every `between`: where the derivative of the
- * useful part is 0. Young's sqrt(2 * cost * between) when failures are rare. */
+/* Between copies of `cost` seconds, with failures after which a copy is needed every `between`: where the derivative of
+ * the useful part is 0. Young's sqrt(2 * cost * between) when failures are rare. */
 static double best_interval(double cost, double between, double restart_s)
 {
 	return fmax(sqrt(2 * cost * (between + restart_s) + cost * cost), 1e-3);

@@ -2,12 +2,12 @@
  * failures.h - time lost to failures, checkpoints and snapshots.
  *
  * A cluster of N nodes fails N times as often as one. A failure loses the work since the last checkpoint, half an
- * interval on average, and the time to start again; a checkpoint loses its own time C. With B = MTBF / N seconds between
- * failures and R for a restart the interval that loses least is sqrt(2 C (B + R) + C^2): Young's sqrt(2 C B) when failures
- * are rare, and Daly's within C.
+ * interval on average, and the time to start again; a checkpoint loses its own time C. With B = MTBF / N seconds
+ * between failures and R for a restart the interval that loses least is sqrt(2 C (B + R) + C^2): Young's sqrt(2 C B)
+ * when failures are rare, and Daly's within C.
  *
- * With snapshots in memory, of S seconds each, a failure loses the work since the last snapshot. Only when a neighbour of the
- * node that was lost is lost as well before the next snapshot is the work since the checkpoint lost: in a part
+ * With snapshots in memory, of S seconds each, a failure loses the work since the last snapshot. Only when a neighbour
+ * of the node that was lost is lost as well before the next snapshot is the work since the checkpoint lost: in a part
  * q = n (R + Is) / MTBF of failures, n = 2 neighbours (1 on two nodes), Is seconds between snapshots. So
  *
  *     1 / part = (1 + S/Is + C/Ic) (1 + ((Is + S)/2 + R + q (Ic + C)/2) / B)

@@ -46,7 +46,8 @@ double ls_interval_quantile(double *errors, size_t count);
 /* Student's t for that part, two-sided: deviations that were estimated with so many degrees of freedom. */
 double ls_interval_student(double degrees);
 
-/* Half-width for one more measurement, from the relative standard deviation of n repeats (Student's t); 0 where n < 2. */
+/* Half-width for one more measurement, from the relative standard deviation of n repeats
+ * (Student's t); 0 where n < 2. */
 double ls_interval_repeats(double spread, int64_t repeats);
 
 /* The simulation's own half-width for a row that is limited by this (ls_simulated.bottleneck). */

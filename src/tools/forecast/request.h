@@ -22,11 +22,12 @@ typedef struct ls_forecast_request {
 ls_status ls_forecast_request_open(ls_forecast_request *out, const ls_forecast_options *options);
 void ls_forecast_request_close(ls_forecast_request *request);
 
-/* Links of this rate, where the request is for one: options.rate is nominal and the same for all nodes, while rates of a
- * cluster file are payload rates. */
+/* Links of this rate, where the request is for one: options.rate is nominal and the same for all nodes, while rates of
+ * a cluster file are payload rates. */
 ls_status ls_forecast_request_rate(const ls_forecast_request *request, ls_cluster *cluster, const char *rate);
 
-/* forecast.c: fill in the predicted fields of a row that has its settings, on these nodes, whose links are calibrated. */
+/* forecast.c: fill in the predicted fields of a row that has its settings, on these nodes,
+ * whose links are calibrated. */
 ls_status ls_forecast_simulate(const ls_forecast_request *request, ls_cluster *cluster, ls_forecast_row *row);
 
 #endif

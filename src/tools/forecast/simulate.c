@@ -94,7 +94,7 @@ static void release(ls_simulation *g)
 	ls_links_release(&g->links);
 }
 
-/* ---- messages ----------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 /* One way, in seconds. */
 static double latency(const ls_simulation *g, int from, int to)

@@ -317,7 +317,8 @@ static ls_status measure_between(probe *p, int servers, const ls_codec *codec)
 	return status;
 }
 
-/* Unless options.bytes says how much: what takes a second over the slowest link, but 4 MB at least. Node 0 knows the links. */
+/* Unless options.bytes says how much: what takes a second over the slowest link, but 4 MB at
+ * least. Node 0 knows the links. */
 static ls_status choose_gradient(probe *p)
 {
 	double wanted = p->node == 0 ? (double)p->floats : 0;

@@ -1,6 +1,6 @@
 /*
- * class_metrics.h - RUN/eval.json, which `lockstep eval RUN --save` writes: loss and accuracy, and of models that classify
- * scores per class and the confusion matrix. Of regression and of several labels: their own metrics instead.
+ * class_metrics.h - RUN/eval.json, which `lockstep eval RUN --save` writes: loss and accuracy, and of models that
+ * classify scores per class and the confusion matrix. Of regression and of several labels: their own metrics instead.
  */
 #ifndef LS_TOOLS_REPORT_CLASS_METRICS_H
 #define LS_TOOLS_REPORT_CLASS_METRICS_H

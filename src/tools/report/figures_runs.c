@@ -1,6 +1,6 @@
 /*
- * figures_runs.c - how runs learned: loss and accuracy on test and training data, perplexity, F1, learning rate. The best test
- * of a run, and where it was stopped early, are marked.
+ * figures_runs.c - how runs learned: loss and accuracy on test and training data, perplexity, F1, learning rate. The
+ * best test of a run, and where it was stopped early, are marked.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * form_strategies.c - strategies against each other and against ideal: baselines, then a table for every model and kind of
- * link with columns for each strategy, then all models by number of nodes.
+ * form_strategies.c - strategies against each other and against ideal: baselines, then a table for every model and kind
+ * of link with columns for each strategy, then all models by number of nodes.
  */
 #include <inttypes.h>
 #include <lockstep/train.h>
@@ -13,7 +13,8 @@
 
 enum { MODELS_MAX = LS_GRID_COLUMNS - 2, NODES_MAX = (LS_GRID_COLUMNS - 2) / 2, PLACES_MAX = 64 };
 
-/* Columns of the table of a setting: Nodes, Devices and Figure, a rate for each strategy, Ideal, a speedup for each strategy. */
+/* Columns of the table of a setting: Nodes, Devices and Figure, a rate for each strategy, Ideal, a
+ * speedup for each strategy. */
 enum { STRATEGIES_MAX = (LS_GRID_COLUMNS - 4) / 2 };
 
 static size_t count_strategies(void)

@@ -4,24 +4,15 @@
 #include <math.h>
 
 #include "tools/report/page.h"
-#include "tools/report/scale.h"
+#include "tools/report/row_frame.h"
 #include "tools/report/svg.h"
 #include "tools/report/text.h"
 
-enum { NAME_MOST = 30, ROW = 26, BAR = 16, KEY = 26, BOTTOM = 44 };
+enum { NAME_MOST = 30, ROW = 26, BAR = 16 };
 
-typedef struct frame {
-	const ls_plot *plot;
-	FILE *to;
-	ls_scale x;
-	double left;
-	int top, height;
-} frame;
-
-static frame frame_of(const ls_plot *plot, FILE *to)
+static ls_row_frame frame_of(const ls_plot *plot, FILE *to)
 {
 	const ls_gantt *g = plot->gantt;
-	frame f = { .plot = plot, .to = to, .top = KEY + 8 };
 	double widest = 0, last = 0;
 
 	for (size_t i = 0; i < g->rows; i++)
@@ -30,15 +21,10 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 		last = fmax(last, g->spans[i].end);
 	for (size_t i = 0; i < g->flag_count; i++)
 		last = fmax(last, g->flags[i].at);
-	f.left = widest + 18;
-	f.height = f.top + BOTTOM + (int)g->rows * ROW;
-	f.x = ls_scale_fit(0, last > 0 ? last : 1, 1, 0);
-	f.x.from = f.left;
-	f.x.to = LS_SVG_WIDTH - 22;
-	return f;
+	return ls_row_frame_make(plot, to, LS_ROW_KEY + 8, (int)g->rows * ROW, widest, last > 0 ? last : 1);
 }
 
-static double row_y(const frame *f, size_t row)
+static double row_y(const ls_row_frame *f, size_t row)
 {
 	return f->top + (double)row * ROW;
 }
@@ -54,12 +40,12 @@ static void draw_shape(FILE *to, ls_gantt_kind kind, double x, double y)
 		fprintf(to, "<path class=\"come\" d=\"M%.1f %.1fl5 9h-10z\"/>", x, y - 5);
 }
 
-static void draw_key(const frame *f)
+static void draw_key(const ls_row_frame *f)
 {
 	static const struct {
 		const char *name;
 		ls_gantt_kind kind;
-	} keys[] = { { "left, or was lost", LS_GANTT_LOSS }, { "came", LS_GANTT_COME } };
+	} keys[] = { { "lost, excluded or removed", LS_GANTT_LOSS }, { "joined or came back", LS_GANTT_COME } };
 	double x = f->left;
 
 	fprintf(f->to, "<rect class=\"part p0\" x=\"%.1f\" y=\"7\" width=\"22\" height=\"13\"/>\n", x);
@@ -72,23 +58,8 @@ static void draw_key(const frame *f)
 	}
 }
 
-static void draw_axis(const frame *f)
-{
-	double ticks[LS_TICKS_MAX], floor_y = f->height - BOTTOM;
-	char text[LS_NUMBER_TEXT];
-	size_t count = ls_scale_ticks(&f->x, 7, ticks);
-
-	for (size_t i = 0; i < count; i++) {
-		double x = ls_scale_at(&f->x, ticks[i]);
-		ls_svg_line(f->to, "grid", x, f->top - 4, x, floor_y);
-		ls_svg_text(f->to, "tick", x, floor_y + 16, LS_SVG_MIDDLE, ls_short_text(text, ticks[i]), 0);
-	}
-	ls_svg_line(f->to, "axis", f->left, floor_y, f->x.to, floor_y);
-	ls_svg_text(f->to, "name", (f->left + f->x.to) / 2, f->height - 8, LS_SVG_MIDDLE, f->plot->x_name, 0);
-}
-
 /* A start of a moment in a run of days is still to be seen. */
-static void draw_span(const frame *f, const ls_gantt_span *s)
+static void draw_span(const ls_row_frame *f, const ls_gantt_span *s)
 {
 	double from = ls_scale_at(&f->x, s->begin), width = fmax(ls_scale_at(&f->x, s->end) - from, 1.5);
 
@@ -98,7 +69,7 @@ static void draw_span(const frame *f, const ls_gantt_span *s)
 	fputs("</g>\n", f->to);
 }
 
-static void draw_flag(const frame *f, const ls_gantt_flag *flag)
+static void draw_flag(const ls_row_frame *f, const ls_gantt_flag *flag)
 {
 	double x = ls_scale_at(&f->x, flag->at), y = row_y(f, flag->row) + BAR / 2.0;
 
@@ -114,11 +85,12 @@ void ls_gantt_svg(const ls_plot *plot, FILE *to)
 	const char *about = ls_page_text(
 		plot->page, "%s: a row per host, bars while it trained, by %s. The values are in the table below.",
 		plot->title, plot->x_name);
-	frame f = frame_of(plot, to);
+	ls_row_frame f = frame_of(plot, to);
 
 	ls_svg_open(to, f.height, about ? about : plot->title);
 	draw_key(&f);
-	draw_axis(&f);
+	ls_row_frame_axis(&f, 7);
+	ls_svg_line(to, "axis", f.left, ls_row_frame_floor(&f), f.x.to, ls_row_frame_floor(&f));
 	for (size_t i = 0; i < g->rows; i++)
 		ls_svg_text(to, "label", f.left - 8, row_y(&f, i) + BAR - 3, LS_SVG_END, g->names[i], NAME_MOST);
 	for (size_t i = 0; i < g->span_count; i++)

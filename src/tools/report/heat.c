@@ -1,6 +1,6 @@
 /*
- * heat.c - a matrix of counts in SVG: a row per label, a column per prediction. A cell's colour is its share of the row, laid
- * over the page's ground, so that one drawing serves light and dark; its number stands in it where it fits.
+ * heat.c - a matrix of counts in SVG: a row per label, a column per prediction. A cell's colour is its share of the
+ * row, laid over the page's ground, so that one drawing serves light and dark; its number stands in it where it fits.
  */
 #include <inttypes.h>
 #include <math.h>

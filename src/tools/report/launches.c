@@ -140,7 +140,7 @@ void ls_grid_repeats(const ls_study *study, ls_grid *grid, const ls_point *point
 	}
 }
 
-/* ---- forms whose rows are not points ------------------------------------------------------------------------------ */
+/* ---- forms whose rows are not points ----------------------------------------------------------------------------- */
 
 static void add_place(const ls_study *study, ls_grid *grid, const ls_point *point)
 {

@@ -1,6 +1,6 @@
 /*
- * launches.h - launches of a point in tables: how many, how far they and their repeats differ, and which failed or ran on a
- * busy machine.
+ * launches.h - launches of a point in tables: how many, how far they and their repeats differ, and which
+ * failed or ran on a busy machine.
  */
 #ifndef LS_TOOLS_REPORT_LAUNCHES_H
 #define LS_TOOLS_REPORT_LAUNCHES_H
@@ -11,7 +11,8 @@
 #define LS_LAUNCH_HEADS "Launches", "Spread within", "Spread between"
 #define LS_REPEAT_HEADS "Launch", "Samples/s", "Load", "Steal", "State"
 
-/* "2 of 3", with a note on those that failed or were busy; spreads where there are several repeats, several launches. */
+/* "2 of 3", with a note on those that failed or were busy; spreads where there are several
+ * repeats, several launches. */
 void ls_grid_launches(ls_grid *grid, const ls_point *point);
 
 /* Adds the cells that say which point a row is of. */

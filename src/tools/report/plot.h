@@ -1,6 +1,6 @@
 /*
- * plot.h - the contents of a plot. plot.c draws curves, bars.c stacked bars, heat.c a matrix, gantt.c bars over time; all as SVG without scripts and external
- * files.
+ * plot.h - the contents of a plot. plot.c draws curves, bars.c stacked bars, heat.c a matrix, gantt.c bars over time;
+ * all as SVG without scripts and external files.
  *
  * Curves differ by colour (Okabe and Ito's, which colour-blind readers can tell apart), marker and dashes at once, and
  * carry their names at their ends. Every mark has its value as a <title>, which browsers show on hover.

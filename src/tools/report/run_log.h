@@ -1,6 +1,7 @@
 /*
- * run_log.h - how the training of a run went, from RUN/metrics.jsonl: learning rate by step, loss and accuracy of epochs and
- * of tests, which test was the best, where the run was stopped early, which nodes took part when; and RUN/eval.json.
+ * run_log.h - how the training of a run went, from RUN/metrics.jsonl: learning rate by step, loss and
+ * accuracy of epochs and of tests, which test was the best, where the run was stopped early, which nodes took
+ * part when; and RUN/eval.json.
  */
 #ifndef LS_TOOLS_REPORT_RUN_LOG_H
 #define LS_TOOLS_REPORT_RUN_LOG_H

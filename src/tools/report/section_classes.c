@@ -1,5 +1,6 @@
 /*
- * section_classes.c - the test metrics of runs that were evaluated with --save: scores per class, and what is taken for what.
+ * section_classes.c - the test metrics of runs that were evaluated with --save: scores per
+ * class, and what is taken for what.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -16,9 +16,9 @@ static const struct {
 	const char *event, *text;
 	ls_gantt_kind kind;
 } event_words[] = {
-	{ "lost", "lost", LS_GANTT_LOSS },      { "silent", "left out", LS_GANTT_LOSS },
-	{ "out", "left out", LS_GANTT_LOSS },   { "removed", "not named any more", LS_GANTT_LOSS },
-	{ "new", "takes part", LS_GANTT_COME }, { "back", "back", LS_GANTT_COME },
+	{ "lost", "was lost", LS_GANTT_LOSS },    { "silent", "was excluded", LS_GANTT_LOSS },
+	{ "out", "was excluded", LS_GANTT_LOSS }, { "removed", "was removed from the list", LS_GANTT_LOSS },
+	{ "new", "joined", LS_GANTT_COME },       { "back", "came back", LS_GANTT_COME },
 };
 
 static const char *source_text(const ls_start *s)
@@ -31,9 +31,9 @@ static const char *source_text(const ls_start *s)
 
 static const char *end_text(const ls_start *s)
 {
-	static const char *const words[][2] = { { "regroup", "other hosts were there" },
+	static const char *const words[][2] = { { "regroup", "the hosts changed" },
 						{ "stopped", "stopped on request" },
-						{ "unstarted", "nodes did not come up" },
+						{ "unstarted", "nodes did not start" },
 						{ "ended", "the run ended" } };
 
 	if (s->why[0])
@@ -44,7 +44,7 @@ static const char *end_text(const ls_start *s)
 	return s->outcome[0] ? s->outcome : "-";
 }
 
-/* ---- the picture --------------------------------------------------------------------------------------------------- */
+/* ---- the picture ------------------------------------------------------------------------------------------------- */
 
 /* The row of a host, which is added while there is room; ROWS_MOST: there is none. */
 static size_t row_of(ls_page *page, ls_gantt *g, const char *name)
@@ -123,11 +123,11 @@ static void draw(ls_page *page, const char *run, const ls_memberships *m)
 	plot->title = ls_page_text(page, "Hosts of %s", run);
 	plot->x_name = "seconds since the first start";
 	if (g->rows == ROWS_MOST)
-		ls_page_paragraph(page, "The picture has the first %d hosts; all are in the table of starts.",
+		ls_page_paragraph(page, "The picture shows the first %d hosts; the table of starts has all.",
 				  ROWS_MOST);
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static void introduce(ls_page *page, const char *run, const ls_memberships *m)
 {

@@ -1,10 +1,10 @@
 /*
  * study.h - the points of a sweep, grouped into lines of plots and tables, with the baseline of each.
  *
- * A line holds the points that differ only in nodes and devices, all of one kind of figure; points of one node with fewer devices begin the line
- * of several nodes. The baseline of a point is the point with one device and otherwise the same job; strategy, wire and
- * links do not matter to one device. Where several hosts have a baseline, a point is compared with that of its first
- * host, as in the published tables.
+ * A line holds the points that differ only in nodes and devices, all of one kind of figure; points of one node with
+ * fewer devices begin the line of several nodes. The baseline of a point is the point with one device and otherwise the
+ * same job; strategy, wire and links do not matter to one device. Where several hosts have a baseline, a point is
+ * compared with that of its first host, as in the published tables.
  */
 #ifndef LS_TOOLS_REPORT_STUDY_H
 #define LS_TOOLS_REPORT_STUDY_H

@@ -1,8 +1,9 @@
 /*
- * memberships.h - who took part in an elastic run and when, from the lines about nodes in metrics.jsonl (docs/files.md).
+ * memberships.h - who took part in an elastic run and when, from the lines about nodes in metrics.jsonl
+ * (docs/files.md).
  *
- * Times are seconds since the first of these lines. They come from clocks of day of several hosts, which may jump and differ:
- * no time is taken to be before that of an earlier line, so a bar never ends before it begins.
+ * Times are seconds since the first of these lines. They come from clocks of day of several hosts, which may jump and
+ * differ: no time is taken to be before that of an earlier line, so a bar never ends before it begins.
  */
 #ifndef LS_TOOLS_RESULTS_MEMBERSHIPS_H
 #define LS_TOOLS_RESULTS_MEMBERSHIPS_H

@@ -150,8 +150,8 @@ typedef struct ls_results {
 	ls_point *points;
 } ls_results;
 
-/* What strategies are, by the names in results and forecasts: the one place where reports and sweeps ask. A name that this
- * version does not know is its own title, and has no servers; so has "local". */
+/* What strategies are, by the names in results and forecasts: the one place where reports and sweeps ask. A name that
+ * this version does not know is its own title, and has no servers; so has "local". */
 const char *ls_strategy_title(const char *name);
 int ls_strategy_has_servers(const char *name);
 

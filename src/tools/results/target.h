@@ -1,9 +1,9 @@
 /*
  * target.h - time to accuracy: a job that trains until its test accuracy reaches a target, once per seed.
  *
- * Seeds differ by chance, so all of them are shown. The figure is the mean without the best and the worst, in the manner
- * of MLPerf's training rules: a seed that does not reach the target counts as the worst, and where more than one does
- * not, there is no figure.
+ * Seeds differ by chance, so all of them are shown. The figure is the mean without the best and the worst, in the
+ * manner of MLPerf's training rules: a seed that does not reach the target counts as the worst, and where more than one
+ * does not, there is no figure.
  */
 #ifndef LS_TOOLS_RESULTS_TARGET_H
 #define LS_TOOLS_RESULTS_TARGET_H

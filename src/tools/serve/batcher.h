@@ -1,11 +1,11 @@
 /*
  * batcher.h - samples of many requests, predicted together.
  *
- * Continuous batching: one thread takes the samples that are there, in the order of requests and up to max_batch of them,
- * and predicts them; what arrives meanwhile is the next batch. So a lone sample is predicted at once, and batches grow by
- * themselves with the load. With a max_wait the thread first waits for max_batch samples, or until the oldest has waited
- * that long. A request may be spread over several batches, and a batch over many requests: what a sample gives has the
- * same bits in any company.
+ * Continuous batching: one thread takes the samples that are there, in the order of requests and up to max_batch of
+ * them, and predicts them; what arrives meanwhile is the next batch. So a lone sample is predicted at once, and batches
+ * grow by themselves with the load. With a max_wait the thread first waits for max_batch samples, or until the oldest
+ * has waited that long. A request may be spread over several batches, and a batch over many requests: what a sample
+ * gives has the same bits in any company.
  */
 #ifndef LS_TOOLS_SERVE_BATCHER_H
 #define LS_TOOLS_SERVE_BATCHER_H
@@ -20,7 +20,8 @@ typedef struct ls_batch_job {
 	const float *images;         /* (count, C, H, W), or: */
 	const ls_text_sample *texts; /* (count) */
 	float *chances;              /* (count, outputs): filled with probabilities */
-	/* Called once by the batcher's thread, when all are predicted or that failed; `error` is valid during the call. */
+	/* Called once by the batcher's thread, when all are predicted or that failed; `error`
+	 * is valid during the call. */
 	void (*done)(struct ls_batch_job *job, ls_status status, const char *error);
 
 	/* the batcher's own */

@@ -66,7 +66,7 @@ static void refuse(http_request *r, unsigned code, const char *message)
 	set_answer(r, code, ls_answer_error(message), "application/json");
 }
 
-/* ---- paths --------------------------------------------------------------------------------------------------------- */
+/* ---- paths ------------------------------------------------------------------------------------------------------- */
 
 struct route {
 	const char *path, *method;
@@ -168,7 +168,7 @@ static const route routes[] = {
 	{ "/", "GET", 0, answer_description },
 };
 
-/* ---- before the body ----------------------------------------------------------------------------------------------- */
+/* ---- before the body --------------------------------------------------------------------------------------------- */
 
 /* In a time that does not depend on where they differ. */
 static int is_token(const char *given, const char *token)
@@ -267,7 +267,7 @@ static void check_head(http_request *r, const char *path, const char *method)
 	r->closes = is_crowded || is_ambiguous || atomic_load(&h->is_refusing);
 }
 
-/* ---- the body ------------------------------------------------------------------------------------------------------ */
+/* ---- the body ---------------------------------------------------------------------------------------------------- */
 
 static void drop_body(http_request *r)
 {
@@ -301,7 +301,7 @@ static void take_body(http_request *r, const char *data, size_t size)
 	drop_body(r);
 }
 
-/* ---- answering ----------------------------------------------------------------------------------------------------- */
+/* ---- answering --------------------------------------------------------------------------------------------------- */
 
 static void add_headers(const http_request *r, struct MHD_Response *response)
 {
@@ -404,7 +404,7 @@ static void request_ended(void *context, struct MHD_Connection *own, void **requ
 	atomic_fetch_sub(&h->active, 1);
 }
 
-/* ---- connections --------------------------------------------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------------------------------------------- */
 
 /* The library closes the socket after this has returned, so a connection in the list has one that is open. */
 static void connection_changed(void *context, struct MHD_Connection *own, void **socket_context,
@@ -432,7 +432,7 @@ ls_status ls_http_check(void)
 	return LS_OK;
 }
 
-/* ---- start and stop ------------------------------------------------------------------------------------------------ */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 0))) static void ignore_log(void *context, const char *format, va_list arguments)
 {

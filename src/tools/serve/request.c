@@ -20,7 +20,7 @@ void ls_request_release(ls_request *r)
 	*r = (ls_request){ 0 };
 }
 
-/* ---- base64 -------------------------------------------------------------------------------------------------------- */
+/* ---- base64 ------------------------------------------------------------------------------------------------------ */
 
 static int digit_of(char c)
 {
@@ -59,7 +59,7 @@ ls_status ls_base64_decode(uint8_t **out, size_t *bytes, const char *text, size_
 	return LS_OK;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static size_t values_of(const ls_request_shape *s)
 {
@@ -145,7 +145,7 @@ static ls_status read_inputs(ls_request *out, const ls_request_shape *shape, con
 	return LS_OK;
 }
 
-/* ---- texts and files ----------------------------------------------------------------------------------------------- */
+/* ---- texts and files --------------------------------------------------------------------------------------------- */
 
 static ls_status read_parts(ls_request *out, const char *name, const json_t *list)
 {
@@ -171,7 +171,7 @@ static ls_status read_parts(ls_request *out, const char *name, const json_t *lis
 	return LS_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static ls_status read_objects(ls_request *out, const json_t *list)
 {
@@ -194,7 +194,7 @@ static ls_status read_objects(ls_request *out, const json_t *list)
 	return LS_OK;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

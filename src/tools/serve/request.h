@@ -6,8 +6,8 @@
  *     {"images": ["base64 of a PNG or JPEG file", ...]}
  *     {"rows": [{"area": 120.5, "city": "Oslo"}, ...]}               of a table
  *
- * or the bytes of one image. Knows the shape of the input and nothing else of the model, so any bytes can be tried on it
- * (tests/fuzz). Errors say which input is wrong, and what was expected.
+ * or the bytes of one image. Knows the shape of the input and nothing else of the model, so any bytes can be tried on
+ * it (tests/fuzz). Errors say which input is wrong, and what was expected.
  */
 #ifndef LS_TOOLS_SERVE_REQUEST_H
 #define LS_TOOLS_SERVE_REQUEST_H

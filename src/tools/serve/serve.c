@@ -1,8 +1,8 @@
 /*
  * serve.c - lockstep/serve.h: a server from its options to its end.
  *
- * To stop: no new connection is accepted and no new request taken; requests that have begun are completed, or given up when
- * the time that a request may take has passed; the batcher predicts what it has; the rest is closed.
+ * To stop: no new connection is accepted and no new request taken; requests that have begun are completed, or given up
+ * when the time that a request may take has passed; the batcher predicts what it has; the rest is closed.
  */
 #include <lockstep/serve.h>
 #include <stdatomic.h>
@@ -48,7 +48,7 @@ void ls_serve_stop(void)
 	atomic_store(&is_asked_to_stop, 1);
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static ls_status check_range(const char *name, double value, double least, double most)
 {
@@ -68,7 +68,7 @@ static ls_status check(const ls_serve_options *o)
 	return check_range("timeout", o->timeout, 0.1, 86400);
 }
 
-/* ---- the token ----------------------------------------------------------------------------------------------------- */
+/* ---- the token --------------------------------------------------------------------------------------------------- */
 
 static ls_status read_token(char **out, const char *path)
 {
@@ -109,7 +109,7 @@ static ls_status choose_token(server *s)
 	return LS_OK;
 }
 
-/* ---- the model ------------------------------------------------------------------------------------------------------ */
+/* ---- the model --------------------------------------------------------------------------------------------------- */
 
 /* What would fail for every request fails now. */
 static ls_status check_model(const server *s)
@@ -134,7 +134,7 @@ static ls_status check_model(const server *s)
 	return status;
 }
 
-/* ---- start --------------------------------------------------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------------------------------------------------- */
 
 static ls_status allow_files(int64_t connections)
 {
@@ -199,7 +199,7 @@ static ls_status start(server *s)
 	return start_http(s);
 }
 
-/* ---- run and stop -------------------------------------------------------------------------------------------------- */
+/* ---- run and stop ------------------------------------------------------------------------------------------------ */
 
 static void sleep_a_moment(void)
 {

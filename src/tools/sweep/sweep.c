@@ -3,8 +3,8 @@
  *
  * Invariants
  *  1. results.json is complete after every point: a sweep that is killed loses only its current point.
- *  2. Points that are done, with enough launches and repeats, are not measured again. Points of earlier sweeps in the same directory
- *     are kept.
+ *  2. Points that are done, with enough launches and repeats, are not measured again. Points of earlier sweeps in the
+ *     same directory are kept.
  *  3. One sweep at a time per directory, and one machine: measurements of different machines are not mixed.
  *  4. No emulated cluster outlives the call.
  */

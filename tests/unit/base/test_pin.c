@@ -176,7 +176,8 @@ static const ls_processors *all_of(int processors)
 	return &set;
 }
 
-/* The list of hwloc's synthetic machines: 64 cores in four NUMA domains, numbered in order, alternating, with threads. */
+/* The list of hwloc's synthetic machines: 64 cores in four NUMA domains, numbered in order,
+ * alternating, with threads. */
 static void domains_are_found(void **state)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /*
- * Snapshots in memory: whole or not found, whatever moment a process dies at; only those of the run, of this user and of
- * this host; no memory and a name that is taken are failures that leave nothing behind.
+ * Snapshots in memory: whole or not found, whatever moment a process dies at; only those of the run, of this user and
+ * of this host; no memory and a name that is taken are failures that leave nothing behind.
  */
 #include "support.h"
 

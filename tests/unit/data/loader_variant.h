@@ -1,5 +1,6 @@
 /*
- * loader_variant.h - loaders of all kinds for one case: in order and shuffled, with and without threads that read ahead.
+ * loader_variant.h - loaders of all kinds for one case: in order and shuffled, with and without threads that read
+ * ahead.
  */
 #ifndef LS_TESTS_LOADER_VARIANT_H
 #define LS_TESTS_LOADER_VARIANT_H

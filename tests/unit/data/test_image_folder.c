@@ -21,7 +21,7 @@
 
 enum { SIDE = 6 };
 
-/* ---- making folders ------------------------------------------------------------------------------------------------ */
+/* ---- making folders ---------------------------------------------------------------------------------------------- */
 
 /* A grey image, all pixels of one value; its folder is made. */
 static void put_image(const char *root, const char *name, int side, uint8_t value)
@@ -95,7 +95,7 @@ static void expect_failure(const char *root, ls_split split, ls_status status, c
 	assert_null(set);
 }
 
-/* ---- what is read -------------------------------------------------------------------------------------------------- */
+/* ---- what is read ------------------------------------------------------------------------------------------------ */
 
 static void test_train_and_test_folders(void **state)
 {
@@ -182,7 +182,7 @@ static void test_fewer_samples(void **state)
 	ls_dataset_free(set);
 }
 
-/* ---- the cache ----------------------------------------------------------------------------------------------------- */
+/* ---- the cache --------------------------------------------------------------------------------------------------- */
 
 static void test_decoded_once(void **state)
 {
@@ -261,7 +261,7 @@ static void test_records(void **state)
 	assert_fails(ls_image_cache_open(&cache, &o), LS_EIO, "decoded images take");
 }
 
-/* ---- bad images ---------------------------------------------------------------------------------------------------- */
+/* ---- bad images -------------------------------------------------------------------------------------------------- */
 
 /* The labels and pixels of all samples, in order: what a training sees. */
 static uint64_t contents(const ls_dataset *set)
@@ -361,7 +361,7 @@ static void test_shape(void **state)
 	assert_fails(ls_dataset_open(&set, &o), LS_EINVALID, "all positive");
 }
 
-/* ---- the kept list ------------------------------------------------------------------------------------------------- */
+/* ---- the kept list ----------------------------------------------------------------------------------------------- */
 
 static uint64_t count_of(const char *root, const char *cache)
 {
@@ -452,7 +452,7 @@ static void test_damaged_list(void **state)
 	globfree(&found);
 }
 
-/* ---- folders that are wrong ---------------------------------------------------------------------------------------- */
+/* ---- folders that are wrong -------------------------------------------------------------------------------------- */
 
 static void test_mistakes(void **state)
 {

@@ -1,5 +1,6 @@
 /*
- * What transforms do to an image, held to plain references: the textbook's formulas in double, pixel by pixel, or on bytes.
+ * What transforms do to an image, held to plain references: the textbook's formulas in double,
+ * pixel by pixel, or on bytes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static double limited(double p)
 
 static const int sizes[][3] = { { 3, 32, 32 }, { 1, 28, 28 }, { 3, 7, 80 }, { 3, 65, 3 }, { 2, 1, 5 }, { 3, 1, 1 } };
 
-/* ---- geometry ------------------------------------------------------------------------------------------------------ */
+/* ---- geometry ---------------------------------------------------------------------------------------------------- */
 
 /* Bytes of a channel at (x, y), 0 outside, as a pixel. */
 static double byte_at(const uint8_t *plane, int height, int width, int y, int x)
@@ -176,7 +177,7 @@ static void test_enlarge(void **state)
 		}
 }
 
-/* ---- colours ------------------------------------------------------------------------------------------------------- */
+/* ---- colours ----------------------------------------------------------------------------------------------------- */
 
 /* As in a textbook: RGB to HSV, another hue, and back. */
 static void turn_hue(double rgb[3], double turns)
@@ -250,7 +251,7 @@ static void test_colours(void **state)
 		}
 }
 
-/* ---- tones --------------------------------------------------------------------------------------------------------- */
+/* ---- tones ------------------------------------------------------------------------------------------------------- */
 
 static void test_tones(void **state)
 {
@@ -350,7 +351,7 @@ static void test_sharpness(void **state)
 		}
 }
 
-/* ---- the same everywhere ------------------------------------------------------------------------------------------- */
+/* ---- the same everywhere ----------------------------------------------------------------------------------------- */
 
 static void test_exact_math(void **state)
 {

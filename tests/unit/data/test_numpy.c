@@ -1,6 +1,6 @@
 /*
- * Datasets of NumPy arrays: files and archives, stored and compressed, give what IDX files of the same bytes give; sets without
- * test images; floats; and arrays that do not fit together.
+ * Datasets of NumPy arrays: files and archives, stored and compressed, give what IDX files of the same bytes give; sets
+ * without test images; floats; and arrays that do not fit together.
  */
 #include <math.h>
 

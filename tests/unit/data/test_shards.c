@@ -1,5 +1,6 @@
 /*
- * Tar shards: samples are put together, labels become classes, names of every length are read, and archives that are wrong.
+ * Tar shards: samples are put together, labels become classes, names of every length are read,
+ * and archives that are wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 enum { SIDE = 5, BLOCK = 512 };
 
-/* ---- making shards ------------------------------------------------------------------------------------------------- */
+/* ---- making shards ----------------------------------------------------------------------------------------------- */
 
 typedef struct tar {
 	uint8_t bytes[1 << 18];
@@ -92,7 +93,7 @@ static void expect_sample(const ls_dataset *set, uint64_t index, uint8_t value, 
 	assert_int_equal(found, label);
 }
 
-/* ---- what is read -------------------------------------------------------------------------------------------------- */
+/* ---- what is read ------------------------------------------------------------------------------------------------ */
 
 static tar t;
 
@@ -209,7 +210,7 @@ static void test_long_names(void **state)
 	t = (tar){ .size = 0 };
 }
 
-/* ---- archives that are wrong --------------------------------------------------------------------------------------- */
+/* ---- archives that are wrong ------------------------------------------------------------------------------------- */
 
 static void test_mistakes(void **state)
 {

@@ -51,7 +51,7 @@ static void make_pair(const char *train, const char *test)
 	put("pair/test.csv", test);
 }
 
-/* ---- what samples are ---------------------------------------------------------------------------------------------- */
+/* ---- what samples are -------------------------------------------------------------------------------------------- */
 
 static void numbers_and_categories(void **state)
 {
@@ -250,7 +250,7 @@ static void decimal_commas(void **state)
 		     "train.csv:3: column 'x' is not a finite number");
 }
 
-/* ---- one file ------------------------------------------------------------------------------------------------------ */
+/* ---- one file ---------------------------------------------------------------------------------------------------- */
 
 static void a_file_is_split_by_rows(void **state)
 {
@@ -267,7 +267,7 @@ static void a_file_is_split_by_rows(void **state)
 	ls_dataset_free(test);
 }
 
-/* ---- bad input ----------------------------------------------------------------------------------------------------- */
+/* ---- bad input --------------------------------------------------------------------------------------------------- */
 
 static void bad_tables_are_refused(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Transforms of training images: what each does, what is drawn depends on seed, epoch and sample alone, and lists that are
- * wrong.
+ * Transforms of training images: what each does, what is drawn depends on seed, epoch and sample
+ * alone, and lists that are wrong.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -270,7 +270,8 @@ static void test_randaugment(void **state)
 		if (!is_known)
 			memcpy(kept[kinds++], now, sizeof(now));
 	}
-	/* Of two channels saturation is none, too, and 30 values are too few to equalize: 3 in 14. Nine have two directions. */
+	/* Of two channels saturation is none, too, and 30 values are too few to equalize: 3 in 14.
+	 * Nine have two directions. */
 	assert_in_range(none, 50, 125);
 	assert_in_range(kinds, 18, 22);
 	fill(now);
@@ -303,7 +304,7 @@ static void test_jitter(void **state)
 	}
 }
 
-/* ---- lists and loaders --------------------------------------------------------------------------------------------- */
+/* ---- lists and loaders ------------------------------------------------------------------------------------------- */
 
 static ls_dataset *glyphs(void)
 {

@@ -1,6 +1,6 @@
 /*
- * allocations.h - a program that includes this counts what it, the modules it is linked with and libxsmm allocate or map.
- * Once a program: it defines malloc.
+ * allocations.h - a program that includes this counts what it, the modules it is linked with and libxsmm allocate or
+ * map. Once a program: it defines malloc.
  */
 #ifndef LS_TESTS_ALLOCATIONS_H
 #define LS_TESTS_ALLOCATIONS_H

@@ -461,8 +461,7 @@ static void graphs_that_cannot_be(void **state)
 	ls_graph_free(g);
 }
 
-/* ---- the check
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the check --------------------------------------------------------------------------------------------------- */
 
 static void wrong_backward(const ls_operator_call *call)
 {

@@ -1,5 +1,5 @@
-/* Cross-entropy against PyTorch's (tests/golden/losses.txt, made by make_losses.py): labels and float targets, with label
- * smoothing, with weights of classes, and with both. */
+/* Cross-entropy against PyTorch's (tests/golden/losses.txt, made by make_losses.py): labels and float targets, with
+ * label smoothing, with weights of classes, and with both. */
 #include <math.h>
 
 #include "unit/graph/net.h"

@@ -268,8 +268,8 @@ static void test_sets_agree(void **state)
 				assert_int_equal(hash_in_child(ls_isa_name((ls_isa)isa), b), expected);
 }
 
-/* libxsmm sums in index order in every shape that it is asked for: rows of all numbers that a tail can have, the depths and
- * widths of the models, strides of packed and of wide rows. */
+/* libxsmm sums in index order in every shape that it is asked for: rows of all numbers that a tail can have, the depths
+ * and widths of the models, strides of packed and of wide rows. */
 static void test_xsmm_keeps_the_order(void **state)
 {
 	static const int depths[] = {

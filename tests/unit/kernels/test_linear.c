@@ -341,8 +341,8 @@ static float pair_step(const layer *l, int64_t begin, int64_t end, int o, int i)
 	return of[0] + of[1];
 }
 
-/* bf16-amx, element by element: outputs are summed in steps of 32 channels, gradients of weights in steps of 32 rows; by the processor and
- * by its emulation. */
+/* bf16-amx, element by element: outputs are summed in steps of 32 channels, gradients of weights in steps of 32 rows;
+ * by the processor and by its emulation. */
 static void steps_of_amx(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /*
- * Products of bf16 pairs: every instruction set, and the processor's own instruction where it has it, give the bits of two
- * multiply-adds per pair, each rounded by hand with subnormal numbers as zeros. Those of bf16-amx: the same, in steps of 16 pairs with a
- * sum of the first and one of the second elements.
+ * Products of bf16 pairs: every instruction set, and the processor's own instruction where it has it, give the bits of
+ * two multiply-adds per pair, each rounded by hand with subnormal numbers as zeros. Those of bf16-amx: the same, in
+ * steps of 16 pairs with a sum of the first and one of the second elements.
  */
 #include "unit/kernels/simd_check.h"
 #include "unit/test_main.h"
@@ -11,7 +11,8 @@ static float flushed(float x)
 	return bits_of(x) & 0x7f800000u ? x : float_of(bits_of(x) & 0x80000000u);
 }
 
-/* The sum rounded to odd in double, so that the second rounding is the only one; then, below the normal numbers, zero. */
+/* The sum rounded to odd in double, so that the second rounding is the only one; then, below
+ * the normal numbers, zero. */
 static float multiply_add(float a, float b, float c)
 {
 	const double product = (double)flushed(a) * flushed(b), sum = product + flushed(c), part = sum - product;

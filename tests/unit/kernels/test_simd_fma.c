@@ -1,6 +1,6 @@
 /*
- * One rounding per multiply-add in every instruction set, against a sum of integers that is rounded by hand: a product of
- * depth one that accumulates is y = x*w + y.
+ * One rounding per multiply-add in every instruction set, against a sum of integers that is rounded by hand: a product
+ * of depth one that accumulates is y = x*w + y.
  */
 #include "unit/kernels/simd_check.h"
 #include "unit/test_main.h"

@@ -1,6 +1,6 @@
 /*
- * custom_loop.h - what the tests of ls_trainer train: small datasets, models and options, steps in several ways, and the
- * bits that ls_train() gives for the same settings.
+ * custom_loop.h - what the tests of ls_trainer train: small datasets, models and options, steps in several ways, and
+ * the bits that ls_train() gives for the same settings.
  */
 #ifndef LS_TESTS_UNIT_RUN_CUSTOM_LOOP_H
 #define LS_TESTS_UNIT_RUN_CUSTOM_LOOP_H
@@ -14,7 +14,7 @@
 
 enum { SEED = 91, SAMPLES = 75, BATCH = 24, MICRO = 6, PIXELS = 28 * 28, STEPS = 8 };
 
-/* ---- what is trained ----------------------------------------------------------------------------------------------- */
+/* ---- what is trained --------------------------------------------------------------------------------------------- */
 
 static inline ls_dataset *open_set(const char *name)
 {
@@ -119,7 +119,7 @@ static inline uint64_t train(const char *model, const ls_dataset *set, const ls_
 	return result.fingerprint;
 }
 
-/* ---- the samples of a step, as ls_train() takes them ---------------------------------------------------------------- */
+/* ---- the samples of a step, as ls_train() takes them ------------------------------------------------------------- */
 
 typedef struct samples {
 	float images[BATCH * PIXELS];

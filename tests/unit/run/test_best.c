@@ -1,6 +1,6 @@
 /*
- * The best evaluation of a run: which one it is, its weights beside the checkpoints, an end where no better one comes, and a
- * moving average of weights; the same on any nodes, and after a stop at any step.
+ * The best evaluation of a run: which one it is, its weights beside the checkpoints, an end where no better one comes,
+ * and a moving average of weights; the same on any nodes, and after a stop at any step.
  */
 #include <math.h>
 #include <stdio.h>
@@ -121,8 +121,8 @@ static ls_train_options stale_job(const char *run)
 	return o;
 }
 
-/* Stopped after any step, at tests, between them and at ends of epochs, with a checkpoint before the test or behind it, the
- * run ends where it would have. */
+/* Stopped after any step, at tests, between them and at ends of epochs, with a checkpoint before the test or behind it,
+ * the run ends where it would have. */
 static void test_resume(void **state)
 {
 	const place one = place_of(*state, "whole");

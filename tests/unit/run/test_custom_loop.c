@@ -1,6 +1,6 @@
 /*
- * Trainers of programs (lockstep/trainer.h): steps have the bits of ls_train() on any devices and threads, whole and in two
- * halves; gradients are what they say; a step never allocates.
+ * Trainers of programs (lockstep/trainer.h): steps have the bits of ls_train() on any devices and threads, whole and in
+ * two halves; gradients are what they say; a step never allocates.
  */
 #include <math.h>
 #include <stdatomic.h>

@@ -1,6 +1,7 @@
 /*
- * Hooks of a run: they hear of every step, epoch, checkpoint and line, nothing else is printed, and each can end the run,
- * which then goes on with the same bits, also on several nodes. Models in memory. Runs in threads, each with its own hooks and its own stop handle.
+ * Hooks of a run: they hear of every step, epoch, checkpoint and line, nothing else is printed, and each can end the
+ * run, which then goes on with the same bits, also on several nodes. Models in memory. Runs in threads, each with its
+ * own hooks and its own stop handle.
  */
 #include <lockstep/model.h>
 #include <lockstep/train.h>
@@ -230,7 +231,7 @@ static void test_a_stop_handle(void **state)
 	ls_stop_request(NULL);
 }
 
-/* ---- a model in memory ----------------------------------------------------------------------------------------------- */
+/* ---- a model in memory ------------------------------------------------------------------------------------------- */
 
 static ls_model *make_model(const char *name, uint64_t seed)
 {
@@ -325,7 +326,7 @@ static void test_a_model_that_does_not_fit(void **state)
 	ls_model_free(model);
 }
 
-/* ---- in threads ----------------------------------------------------------------------------------------------------- */
+/* ---- in threads -------------------------------------------------------------------------------------------------- */
 
 typedef struct thread_run {
 	heard h;
@@ -370,7 +371,7 @@ static void test_runs_in_threads(void **state)
 	}
 }
 
-/* ---- on several nodes ------------------------------------------------------------------------------------------------ */
+/* ---- on several nodes -------------------------------------------------------------------------------------------- */
 
 /* Where the hook of one node fails all nodes end after the same step; that node's program learns why. */
 static void test_a_hook_of_one_node(void **state)

@@ -1,6 +1,7 @@
 /*
- * Samples for a model: images from files and from numbers give the same bits as the dataset; options of normalisation and
- * names are checked; names of classes are saved with a model. Whole files are predicted in tests/cli/t0430-predict.sh.
+ * Samples for a model: images from files and from numbers give the same bits as the dataset; options of
+ * normalisation and names are checked; names of classes are saved with a model. Whole files are predicted
+ * in tests/cli/t0430-predict.sh.
  */
 #include <lockstep/model.h>
 #include <lockstep/predict.h>

@@ -1,6 +1,7 @@
 /*
- * Runs on several nodes that end in the middle, and go on from snapshots in memory: on other layouts, with the files of any one
- * node lost, to the bits of a run that nothing happened to. Where they are not whole, checkpoints on disk are used.
+ * Runs on several nodes that end in the middle, and go on from snapshots in memory: on other layouts, with the
+ * files of any one node lost, to the bits of a run that nothing happened to. Where they are not whole,
+ * checkpoints on disk are used.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -191,8 +192,8 @@ static int step_heard(void)
 	return at ? atoi(at + strlen(" at step ")) : 0;
 }
 
-/* What a run comes to that nothing happens to, or, with bf16 on the wire, one that goes on from a checkpoint of `step`: the
- * exact parameters then go to all nodes. */
+/* What a run comes to that nothing happens to, or, with bf16 on the wire, one that goes on from a checkpoint of `step`:
+ * the exact parameters then go to all nodes. */
 static uint64_t expect(const layout *l, const char *run, int step)
 {
 	layout whole = *l, part = *l;

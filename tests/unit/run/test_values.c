@@ -1,6 +1,6 @@
 /*
- * Settings whose values have names: the values are those of the tables, all of them are accepted, and no help text lists
- * them by itself.
+ * Settings whose values have names: the values are those of the tables, all of them are accepted, and no
+ * help text lists them by itself.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -51,10 +51,10 @@ static void test_best_interval(void **state)
 	assert_true(ls_goodput_of(&c, 4, 0.2).part < best.part);
 }
 
-/* 1000 nodes that fail every 10,000 hours, 0.5 s per snapshot, 30 s per restart, steps of 0.2 s. By hand: 36,000 s between failures;
- * sqrt(2 * 0.5 * 36030 + 0.25) = 189.8 s or 949 steps; 2 * (30 + 189.8) / 3.6e7 = 1.2211e-5 of failures take two neighbours;
- * sqrt(20 * (36000 / 1.2211e-5 + 30) + 100) = 242,823 s between checkpoints of 10 s; (1 + 0.5/189.8 + 10/242823)
- * (1 + (190.3/2 + 30 + 1.2211e-5 * 242833/2) / 36000) = 1.0026755 * 1.0035176 = 1 / 0.99384. */
+/* 1000 nodes that fail every 10,000 hours, 0.5 s per snapshot, 30 s per restart, steps of 0.2 s. By hand: 36,000 s
+ * between failures; sqrt(2 * 0.5 * 36030 + 0.25) = 189.8 s or 949 steps; 2 * (30 + 189.8) / 3.6e7 = 1.2211e-5 of
+ * failures take two neighbours; sqrt(20 * (36000 / 1.2211e-5 + 30) + 100) = 242,823 s between checkpoints of 10 s; (1 +
+ * 0.5/189.8 + 10/242823) (1 + (190.3/2 + 30 + 1.2211e-5 * 242833/2) / 36000) = 1.0026755 * 1.0035176 = 1 / 0.99384. */
 static void test_snapshots(void **state)
 {
 	ls_cluster c;

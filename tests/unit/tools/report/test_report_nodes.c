@@ -1,6 +1,6 @@
 /*
- * The hosts of an elastic run on its page: a bar per host and start, marks with their reasons, a table of starts; names of
- * hosts are text.
+ * The hosts of an elastic run on its page: a bar per host and start, marks with their reasons, a table of
+ * starts; names of hosts are text.
  */
 #include <lockstep/report.h>
 
@@ -24,6 +24,7 @@ static const char metrics[] =
 	"{\"kind\": \"stop\", \"step\": 0, \"time\": 104, \"outcome\": \"lost\", \"why\": \"node 1 was ended\"}\n"
 	"{\"kind\": \"host\", \"step\": 0, \"time\": 104, \"host\": \"<b>\", \"event\": \"lost\", \"why\": \"a "
 	"\\\"signal\\\"\"}\n"
+	"{\"kind\": \"host\", \"step\": 0, \"time\": 105, \"host\": \"<b>\", \"event\": \"back\"}\n"
 	"{\"kind\": \"start\", \"step\": 5, \"time\": 106, \"generation\": 2, \"nodes\": 1, \"devices\": 1, \"hosts\": "
 	"\"a:1\", "
 	"\"source\": \"snapshot\", \"steps_again\": 3}\n"
@@ -60,9 +61,10 @@ static void test_elastic_run(void **state)
 		"hosts over time</h3>",
 		"2 starts, 1 of which ended because a node was lost; 3 steps computed again",
 		"Nodes trained for 8.0 of 10.0 s (80.0 %).",
-		"data-marks=\"4\"",
+		"data-marks=\"5\"",
 		"<title>a: start 2, 1 node, 4.0 s, steps 5 to 9, from snapshots in memory</title>",
-		"<title>&lt;b&gt; lost after 4.0 s: a &quot;signal&quot;</title>",
+		"<title>&lt;b&gt; was lost after 4.0 s: a &quot;signal&quot;</title>",
+		"<title>&lt;b&gt; came back after 5.0 s</title>",
 		"node 1 was ended",
 	};
 	char *page = page_of(*state, metrics);

@@ -1,6 +1,6 @@
 /*
- * Time to accuracy: the mean without the best and the worst seed, seeds that do not reach the target, launches that were
- * repeated.
+ * Time to accuracy: the mean without the best and the worst seed, seeds that do not reach the target,
+ * launches that were repeated.
  */
 #include <math.h>
 

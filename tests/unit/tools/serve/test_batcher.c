@@ -1,7 +1,7 @@
 /*
- * The batcher: jobs of any size, from several threads, each get the probabilities of their own samples, whatever the size
- * of batches; a lone job waits for nobody, and what arrives meanwhile is the next batch; batches are filled where that is
- * asked for; a full queue refuses; an end completes what was submitted.
+ * The batcher: jobs of any size, from several threads, each get the probabilities of their own samples, whatever the
+ * size of batches; a lone job waits for nobody, and what arrives meanwhile is the next batch; batches are filled where
+ * that is asked for; a full queue refuses; an end completes what was submitted.
  */
 #include <lockstep/models.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * Requests: every form of input, base64, and what is wrong with others. The end of connections and the answers are tested by
- * tests/cli/t0440-serve.sh.
+ * Requests: every form of input, base64, and what is wrong with others. The end of connections and the answers are
+ * tested by tests/cli/t0440-serve.sh.
  */
 #include <stdlib.h>
 

@@ -138,7 +138,8 @@ static void test_train(void **state)
 	ls_point_release(&p);
 }
 
-/* Where every worker reads all data, an epoch of five devices is five passes: times add up, the test is the last one. */
+/* Where every worker reads all data, an epoch of five devices is five passes: times add up, the test is the last
+ * one. */
 static void test_epochs_of_workers(void **state)
 {
 	(void)state;

@@ -1,5 +1,6 @@
 /*
- * Points from the options of a sweep: what they choose from a recipe, what they make without one, and the keys of points.
+ * Points from the options of a sweep: what they choose from a recipe, what they make without
+ * one, and the keys of points.
  */
 #include <stddef.h>
 #include <stdint.h>

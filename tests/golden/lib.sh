@@ -1,0 +1,28 @@
+# shellcheck shell=bash
+# lib.sh - TAP for scripts that compare programs of this folder with Python.
+#
+#   check NAME COMMAND...   one test: whether COMMAND ends with status 0
+#   check_end               the plan, and the status of the script
+#
+n=0
+failed=0
+
+check() { # NAME COMMAND...
+	local name=$1 output status
+	shift
+	n=$((n + 1))
+	output=$("$@" 2>&1)
+	status=$?
+	if [ $status = 0 ]; then
+		echo "ok $n - $name"
+	else
+		failed=1
+		echo "not ok $n - $name"
+	fi
+	[ -z "$output" ] || sed 's/^/# /' <<<"$output"
+}
+
+check_end() {
+	echo "1..$n"
+	exit $failed
+}
