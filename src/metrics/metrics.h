@@ -21,6 +21,8 @@ typedef struct ls_metric {
 #define LS_METRICS_STOP "stop"
 #define LS_METRICS_HOST "host"
 
+#define LS_METRICS_SNAPSHOT "snapshot"
+
 typedef struct ls_metric_text {
 	const char *name, *text; /* bytes that are not ASCII are written as '?' */
 } ls_metric_text;
