@@ -458,6 +458,11 @@ static int faults(bench_options *options, char words[TEXTS][32], const char *rec
 		return ls_usage_error(args.command,
 				      "--fault-every needs several nodes, for one alone has nobody to go on "
 				      "with: give --nodes 3, or --hosts");
+	if (options->nodes && o.nodes + o.servers < 2)
+		return ls_usage_error(args.command,
+				      "--nodes %s with --fault-every: two or more, for one alone has nobody to "
+				      "go on with",
+				      options->nodes);
 	if (o.every < 1)
 		return ls_usage_error(args.command, "--fault-every %s: it must be at least 1 s", options->fault_every);
 	const ls_model_row *model = ls_model_row_of(job->model);

@@ -12,7 +12,7 @@ refuses() { # NAME STATUS PATTERN OPTION...
 }
 
 refuses "no nodes" 2 '--fault-every needs several nodes.*--nodes 3, or --hosts' --fault-every 30s
-refuses "one node" 2 '--nodes: .* two nodes or more, not on 1' --fault-every 30s --nodes 1
+refuses "one node" 2 '--nodes 1 with --fault-every: two or more' --fault-every 30s --nodes 1
 refuses "one host" 2 '--hosts: .* two nodes or more, not on 1' --fault-every 30s --hosts a:1
 refuses "emulated and real nodes" 2 '--hosts names real nodes, --nodes is about emulated ones' --fault-every 30s --hosts a:1,b:1 --nodes 2
 refuses "a rate of real links" 2 '--hosts names real nodes, --rate is about emulated ones' --fault-every 30s --hosts a:1,b:1 --rate 1gbit
