@@ -43,6 +43,7 @@
  *   exchange.h an all-reduce with the same bits on any number of ranks, for MPI programs
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
+ *   faults.h   throughput while nodes are killed
  *   plan.h     forecast the training speed of a job on a cluster
  *   probe.h    what machines and links can do, measured
  *   report.h   tables and plots of what was measured
@@ -56,7 +57,7 @@
  * several threads do not disturb each other; under mpirun a process has one ls_train() at a time. The library prints
  * only where its header says so.
  *
- * bench.h, sweep.h, plan.h, probe.h, report.h and serve.h are in liblockstep-tools: link with pkg-config
+ * bench.h, sweep.h, faults.h, plan.h, probe.h, report.h and serve.h are in liblockstep-tools: link with pkg-config
  * lockstep-tools.
  */
 #ifndef LOCKSTEP_LOCKSTEP_H
@@ -67,6 +68,7 @@
 #include <lockstep/data.h>
 #include <lockstep/exchange.h>
 #include <lockstep/export.h>
+#include <lockstep/faults.h>
 #include <lockstep/generate.h>
 #include <lockstep/graph.h>
 #include <lockstep/hooks.h>

@@ -24,7 +24,8 @@ typedef enum ls_rng_purpose {
 	LS_RNG_PAIRS = 10,     /* which sentences make a pair */
 	LS_RNG_TRANSFORM = 11, /* stream = epoch and place among the transforms */
 	LS_RNG_CUT = 12,       /* where a text is cut into samples; stream = epoch */
-	LS_RNG_GENERATE = 13   /* stream = text */
+	LS_RNG_GENERATE = 13,  /* stream = text */
+	LS_RNG_FAULT = 14      /* counter = start of a run */
 } ls_rng_purpose;
 
 typedef struct ls_rng {

@@ -12,6 +12,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "duration.h"
 #include "plan_measure.h"
 #include "plan_print.h"
 
@@ -179,27 +180,6 @@ static int check_source(const plan_options *o)
 	return LS_ARGS_GO;
 }
 
-/* A number, of a time with one of the letters s, m, h and d behind it or none, which is the unit given in seconds. */
-static ls_status take_number(const ls_setting *row, double unit, double *to, const char *text)
-{
-	static const struct {
-		char letter;
-		double seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	size_t length = strlen(text);
-	char digits[64];
-
-	for (size_t i = 0; unit > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
-		if (length < 2 || length >= sizeof(digits) || text[length - 1] != units[i].letter)
-			continue;
-		snprintf(digits, sizeof(digits), "%.*s", (int)length - 1, text);
-		ls_status status = ls_setting_set(row, to, digits);
-		*to *= units[i].seconds / unit;
-		return status;
-	}
-	return ls_setting_set(row, to, text);
-}
-
 static ls_status take_numbers(plan_options *o)
 {
 	const struct {
@@ -217,7 +197,8 @@ static ls_status take_numbers(plan_options *o)
 	};
 	for (int i = 0; i < CLUSTER_NUMBERS; i++) {
 		const ls_setting row = { .name = numbers[i].name, .kind = LS_SETTING_REAL, .max = numbers[i].max };
-		ls_status status = o->text[i] ? take_number(&row, numbers[i].unit, numbers[i].to, o->text[i]) : LS_OK;
+		ls_status status =
+			o->text[i] ? ls_duration_set(&row, numbers[i].unit, numbers[i].to, o->text[i]) : LS_OK;
 		if (status != LS_OK)
 			return status;
 	}

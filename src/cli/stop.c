@@ -65,15 +65,17 @@ static void on_signal(int signal)
 
 void ls_stop_on_signals(ls_stop_role role, int has_run)
 {
-	stop = role == LS_STOP_SWEEP      ? ls_sweep_stop
+	int is_measurement = role == LS_STOP_SWEEP || role == LS_STOP_FAULTS;
+	stop = is_measurement             ? ls_sweep_stop
 	       : role == LS_STOP_LAUNCHER ? ls_launch_stop
 	       : role == LS_STOP_SERVER   ? ls_serve_stop
 					  : ls_train_stop;
 	merges = role != LS_STOP_NODE;
-	patience = role == LS_STOP_SWEEP ? INT_MAX : role == LS_STOP_LAUNCHER ? 2 : 1;
+	patience = is_measurement ? INT_MAX : role == LS_STOP_LAUNCHER ? 2 : 1;
 	/* the line break separates it from ^C and from a progress line */
 	message = role == LS_STOP_NODE     ? ""
 		  : role == LS_STOP_SWEEP  ? "\nending the measurement; those that are done are kept\n"
+		  : role == LS_STOP_FAULTS ? "\nending the measurement\n"
 		  : role == LS_STOP_SERVER ? "\nanswering the requests that are here; again to stop at once\n"
 		  : role == LS_STOP_TEXT   ? "\nstopping; again to stop at once\n"
 		  : has_run                ? "\nfinishing the step, writing a checkpoint; again to stop at once\n"

@@ -35,6 +35,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "checkpoint/generation.h"
+#include "cluster/faults.h"
 #include "cluster/host_list.h"
 #include "cluster/host_log.h"
 #include "cluster/launch_watch.h"
@@ -71,6 +72,7 @@ typedef struct supervisor {
 	uint64_t before; /* number of the newest start in the run directory when the supervisor began */
 	ls_sessions sessions;
 	ls_host_log log;
+	ls_faults faults; /* that nodes are given on purpose: no host is to blame for a lost node then */
 } supervisor;
 
 /* ---- looking at the list ----------------------------------------------------------------------------------------- */
@@ -361,7 +363,7 @@ static ls_status after_loss(supervisor *s, const ls_launch_watch *watch)
 	LS_TRY(count_restart(s, watch->why));
 	ask_all(s);
 	look_now(s);
-	if (name && ls_members_blame(&s->members, name, ls_clock_seconds()))
+	if (name && s->faults.every <= 0 && ls_members_blame(&s->members, name, ls_clock_seconds()))
 		leave_out(s, name, ls_members_find(&s->members, name)->out_s);
 	return LS_OK;
 }
@@ -463,6 +465,7 @@ ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 		s.look_every = LS_SLURM_LOOK_S;
 	}
 	LS_TRY(check(&own));
+	LS_TRY(ls_faults_given(&s.faults));
 	s.before = ls_generation_newest(own.run);
 	ls_status status = read_first(&s);
 	if (status == LS_OK)

@@ -20,6 +20,8 @@ typedef struct ls_metric {
 #define LS_METRICS_START "start"
 #define LS_METRICS_STOP "stop"
 #define LS_METRICS_HOST "host"
+/* Of its state in memory: like any other, it goes when its step is computed again. */
+#define LS_METRICS_SNAPSHOT "snapshot"
 
 typedef struct ls_metric_text {
 	const char *name, *text; /* bytes that are not ASCII are written as '?' */

@@ -55,7 +55,7 @@ ls_status ls_reporter_begin(ls_reporter *w, const ls_setup *setup, uint64_t firs
 	return LS_OK;
 }
 
-ls_status ls_reporter_start(ls_reporter *w, uint64_t generation, int from_memory)
+ls_status ls_reporter_start(ls_reporter *w, uint64_t generation, int from_memory, const ls_fault *fault)
 {
 	const ls_layout *l = &w->setup->layout;
 	uint64_t again = w->reached > w->first_step ? w->reached - w->first_step : 0;
@@ -67,7 +67,11 @@ ls_status ls_reporter_start(ls_reporter *w, uint64_t generation, int from_memory
 	const ls_metric values[] = { { "generation", (double)generation },
 				     { "nodes", l->nodes },
 				     { "devices", l->all_devices },
-				     { "steps_again", (double)again } };
+				     { "steps_again", (double)again },
+				     { "batch", (double)w->setup->batches.global },
+				     { "samples", (double)ls_dataset_describe(w->setup->train_set)->samples },
+				     { "fault_node", fault->node },
+				     { "fault_s", fault->after } };
 
 	if (!ls_setup_is_first(w->setup))
 		return LS_OK;
@@ -78,7 +82,15 @@ ls_status ls_reporter_start(ls_reporter *w, uint64_t generation, int from_memory
 			    : from_memory      ? "snapshots in memory"
 					       : "checkpoint on disk",
 			    (unsigned long long)again, ls_plural(again, "s"));
-	return ls_metrics_record_texts(w->metrics, LS_METRICS_START, w->first_step, texts, hosts ? 2 : 1, values, 4);
+	return ls_metrics_record_texts(w->metrics, LS_METRICS_START, w->first_step, texts, hosts ? 2 : 1, values,
+				       fault->node < 0 ? 6 : 8);
+}
+
+ls_status ls_reporter_snapshot(ls_reporter *w, uint64_t step, uint64_t every, double cost_s)
+{
+	const ls_metric values[] = { { "every", (double)every }, { "cost_s", cost_s } };
+
+	return ls_metrics_record_texts(w->metrics, LS_METRICS_SNAPSHOT, step, NULL, 0, values, 2);
 }
 
 void ls_reporter_mute(ls_reporter *w)

@@ -5,6 +5,7 @@
 #define LS_RUN_REPORTER_H
 
 #include "checkpoint/checkpoint.h"
+#include "cluster/faults.h"
 #include "metrics/metrics.h"
 #include "metrics/progress.h"
 #include "metrics/rate.h"
@@ -35,8 +36,12 @@ void ls_reporter_end(ls_reporter *reporter);
 void ls_reporter_mute(ls_reporter *reporter);
 
 /* Who takes part from `first_step` on, and where the state of that step is from, "snapshot", "checkpoint" or "new": a
- * line of kind "start", and one on the terminal where the run is continued. */
-ls_status ls_reporter_start(ls_reporter *reporter, uint64_t generation, int from_memory);
+ * line of kind "start", and one on the terminal where the run is continued. `fault`: what is going to happen to this
+ * start on purpose. */
+ls_status ls_reporter_start(ls_reporter *reporter, uint64_t generation, int from_memory, const ls_fault *fault);
+
+/* A snapshot in memory of `step` stopped training for `cost_s`; the next one comes after `every` steps. */
+ls_status ls_reporter_snapshot(ls_reporter *reporter, uint64_t step, uint64_t every, double cost_s);
 
 /* One step done: the time it took, and what it came to. `at` counts it already. */
 ls_status ls_reporter_step(ls_reporter *reporter, const ls_ckpt_progress *at, double seconds,

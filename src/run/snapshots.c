@@ -401,6 +401,7 @@ static ls_status agree_on_next(ls_snapshots *s, uint64_t step, double began)
 	double steps = each > 0 ? ceil(cost / (SHARE * each)) : 1;
 	uint64_t most = s->interval * GROWTH;
 
+	s->cost_s = cost;
 	s->interval = steps < 1 ? 1 : steps > (double)most ? most : (uint64_t)steps;
 	LS_TRY(ls_comm_broadcast(comm, 0, &s->interval, sizeof(s->interval), "interval of snapshots"));
 	schedule(s, step);

@@ -42,6 +42,7 @@ typedef struct ls_snapshots {
 	uint64_t interval; /* steps */
 	uint64_t last;     /* step of the last one, or of the start */
 	double mark;       /* when that was */
+	double cost_s;     /* how long the last one stopped training */
 
 	/* of a run that is resumed */
 	ls_memory_found mine[LS_SNAPSHOTS_FOUND];

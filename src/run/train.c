@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "base/options.h"
+#include "cluster/faults.h"
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
@@ -53,9 +54,10 @@ typedef struct loop {
 	ls_async async;
 	ls_hooks hooks;
 	ls_stop_watch watch;
-	int stops;    /* all nodes have agreed to end here */
-	int reached;  /* the test accuracy that options.to_accuracy asks for */
-	int together; /* all nodes fail with what fails now */
+	uint64_t stop_after; /* a step; UINT64_MAX: as options say */
+	int stops;           /* all nodes have agreed to end here */
+	int reached;         /* the test accuracy that options.to_accuracy asks for */
+	int together;        /* all nodes fail with what fails now */
 	double started, first_step_s, last_loss;
 	double mark; /* when the last step was done */
 } loop;
@@ -63,7 +65,7 @@ typedef struct loop {
 static int is_stopping(void *context)
 {
 	const loop *l = context;
-	return ls_stop_watch_is_requested(&l->watch) || l->hooks.status != LS_OK;
+	return ls_stop_watch_is_requested(&l->watch) || l->hooks.status != LS_OK || l->position.step > l->stop_after;
 }
 
 static int wants_to_end(loop *l)
@@ -252,9 +254,10 @@ static ls_status save(loop *l, int end_of_epoch)
 
 	if (is_save_due(l, end_of_epoch))
 		LS_TRY(ls_saver_save(&l->saver, 1));
-	if (ls_snapshots_is_due(memory, l->position.step))
-		LS_TRY(ls_snapshots_take(memory, &l->position, ls_reporter_seconds(&l->reporter)));
-	return LS_OK;
+	if (!ls_snapshots_is_due(memory, l->position.step))
+		return LS_OK;
+	LS_TRY(ls_snapshots_take(memory, &l->position, ls_reporter_seconds(&l->reporter)));
+	return ls_reporter_snapshot(&l->reporter, l->position.step, memory->next - l->position.step, memory->cost_s);
 }
 
 /* The epoch's last step is done: move to the next epoch, checkpoint, evaluate, report. In this order a kill during the
@@ -445,6 +448,25 @@ static int is_restart(const ls_train_options *o)
 	return o->elastic && o->resume;
 }
 
+/* A start of an elastic run: the timeline gets it, and where faults are injected, its fault. Nodes then meet first, so that all
+ * count from the same moment. */
+static ls_status begin_start(loop *l)
+{
+	const ls_layout *layout = &l->setup.layout;
+	uint64_t start = l->saver.memory.generation;
+	ls_faults faults;
+
+	LS_TRY(ls_faults_given(&faults));
+	ls_fault fault = ls_faults_draw(&faults, start, layout->nodes);
+	if (faults.every > 0)
+		LS_TRY(ls_comm_barrier(layout->comm, "begin of a start with faults"));
+	if (faults.every > 0 && start > faults.count)
+		l->stop_after = l->position.step;
+	if (fault.node == layout->node)
+		LS_TRY(ls_fault_arm(fault.after));
+	return ls_reporter_start(&l->reporter, l->saver.lock.generation, l->saver.memory.is_used, &fault);
+}
+
 static ls_status run(loop *l, ls_train_result *result)
 {
 	/* one link after the other: where a lost node is waited for, too long */
@@ -467,7 +489,7 @@ static ls_status run(loop *l, ls_train_result *result)
 	if (l->saver.memory.is_used) /* no checkpoint says how long the steps before have taken */
 		l->reporter.earlier_s = l->saver.memory.found.seconds;
 	if (l->setup.options->elastic)
-		LS_TRY(ls_reporter_start(&l->reporter, l->saver.lock.generation, l->saver.memory.is_used));
+		LS_TRY(begin_start(l));
 	LS_TRY(evaluate_owed(l));
 	ls_status status = run_steps(l);
 	LS_TRY(ls_saver_rescue(&l->saver, status, l->test.has_failed));
@@ -511,7 +533,7 @@ static ls_status part(ls_comm *comm, const ls_train_options *options, ls_status 
 static ls_status train_node(const ls_train_options *options, ls_comm *comm, const ls_stop_watch *watch,
 			    ls_train_result *result)
 {
-	loop l = { .started = ls_clock_seconds(), .watch = *watch };
+	loop l = { .started = ls_clock_seconds(), .watch = *watch, .stop_after = UINT64_MAX };
 	int together = 0;
 
 	ls_hooks_init(&l.hooks, options->hooks);

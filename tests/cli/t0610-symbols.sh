@@ -40,8 +40,8 @@ sort core tools >exported
 is "the libraries export what the headers declare" "$(comm -13 exported declared | xargs)" ""
 is "and nothing else" "$(comm -23 exported declared | xargs)" ""
 is "no function is in both" "$(uniq -d exported | xargs)" ""
-is "the tools are in their own" "$(grep -cE '^ls_(bench|sweep|recipe|forecast|fit|probe|report|serve)(_|$)' core)" 0
-ok "which has nothing but them" test "$(grep -vcE '^ls_(bench|sweep|recipe|forecast|fit|probe|report|serve)(_|$)' tools)" = 0
+is "the tools are in their own" "$(grep -cE '^ls_(bench|sweep|recipe|forecast|fit|probe|report|serve|fault)(_|$)' core)" 0
+ok "which has nothing but them" test "$(grep -vcE '^ls_(bench|sweep|recipe|forecast|fit|probe|report|serve|fault)(_|$)' tools)" = 0
 for file in "$library" "$tools"; do
 	# AddressSanitizer's own marks of globals are no symbols of ours.
 	is "$(basename "$file") has no symbol outside these versions" \

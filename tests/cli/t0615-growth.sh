@@ -250,6 +250,15 @@ static void tools(void)
 		ZERO(points.rows[i]);
 	ls_sweep_result_release(&points);
 
+	ls_fault_bench_options faults = LS_FAULT_BENCH_OPTIONS_INIT;
+	ls_fault_bench_result kept = { 0 };
+	char *const job[] = { NULL };
+	PLAIN(faults);
+	faults.train = job;
+	faults.every = 30;
+	show("faults", ls_fault_bench(&faults, &kept));
+	ZERO(kept);
+
 	ls_forecast_options plan = LS_FORECAST_OPTIONS_INIT;
 	ls_forecast forecast = { 0 };
 	PLAIN(plan);
@@ -338,7 +347,7 @@ unset GROWN_LOG
 try "$BUILD_DIR" newer
 is "a newer program that uses nothing new runs with this library" "$out" "$expected"
 try "$BUILD_DIR" new_options
-for what in train eval load open get make vocabulary build bench sweep plan fit probe report serve launch trainer predict image check allreduce; do
+for what in train eval load open get make vocabulary build bench sweep faults plan fit probe report serve launch trainer predict image check allreduce; do
 	like "$what: an option that this library does not have is refused" "$out" \
 		"^$what: unsupported options are of a newer version of Lockstep than this library"
 done

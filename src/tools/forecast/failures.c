@@ -19,10 +19,14 @@ static ls_goodput with_checkpoints(const ls_cluster *c, double between)
 	return (ls_goodput){ .part = interval / (whole + lost), .interval_s = interval };
 }
 
-static ls_goodput with_snapshots(const ls_cluster *c, int64_t nodes, double between, double step_s)
+static double between_failures(const ls_cluster *c, int64_t nodes)
 {
-	double ideal = best_interval(c->snapshot_s, between, c->restart_s);
-	double steps = fmin(fmax(1, round(ideal / step_s)), 1e15), every = steps * step_s;
+	return c->mtbf_hours * 3600 / (double)nodes;
+}
+
+ls_goodput ls_goodput_with_snapshots(const ls_cluster *c, int64_t nodes, double step_s, double steps)
+{
+	double between = between_failures(c, nodes), every = steps * step_s;
 	double fallback = fmin(1, (nodes == 2 ? 1 : 2) * (c->restart_s + every) / (c->mtbf_hours * 3600));
 	double interval =
 		c->interval_s > 0 ? c->interval_s : best_interval(c->checkpoint_s, between / fallback, c->restart_s);
@@ -39,8 +43,9 @@ ls_goodput ls_goodput_of(const ls_cluster *c, int64_t nodes, double step_s)
 {
 	if (c->mtbf_hours <= 0)
 		return (ls_goodput){ .part = 1 };
-	double between = c->mtbf_hours * 3600 / (double)nodes;
+	double between = between_failures(c, nodes);
 	if (c->snapshot_s < 0 || nodes < 2 || !(step_s > 0))
 		return with_checkpoints(c, between);
-	return with_snapshots(c, nodes, between, step_s);
+	double ideal = best_interval(c->snapshot_s, between, c->restart_s);
+	return ls_goodput_with_snapshots(c, nodes, step_s, fmin(fmax(1, round(ideal / step_s)), 1e15));
 }

@@ -30,4 +30,7 @@ typedef struct ls_goodput {
 /* step_s: seconds per step, which snapshots are between. */
 ls_goodput ls_goodput_of(const ls_cluster *cluster, int64_t nodes, double step_s);
 
+/* The same with a snapshot every `steps` steps, which need not be the best. Of two nodes or more. */
+ls_goodput ls_goodput_with_snapshots(const ls_cluster *cluster, int64_t nodes, double step_s, double steps);
+
 #endif

@@ -59,6 +59,10 @@ static ls_status add_start(ls_memberships *m, const ls_metrics_line *line, const
 			 .again = whole(object, "steps_again"),
 			 .nodes = whole(object, "nodes"),
 			 .devices = whole(object, "devices"),
+			 .batch = whole(object, "batch"),
+			 .samples = whole(object, "samples"),
+			 .fault_node = json_object_get(object, "fault_node") ? whole(object, "fault_node") : -1,
+			 .fault_s = json_number_value(json_object_get(object, "fault_s")),
 			 .hosts = hosts ? strdup(hosts) : NULL };
 	if (hosts && !s->hosts)
 		return ls_fail(LS_EMEMORY, "no memory for the hosts of a run");

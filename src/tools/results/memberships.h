@@ -17,10 +17,13 @@ typedef struct ls_start {
 	int64_t step, again; /* where it began; how many recorded steps it computed again */
 	int64_t last_step;   /* that was recorded */
 	int64_t nodes, devices;
-	char *hosts;      /* "a:1,b:1"; NULL: not known */
-	char source[16];  /* "new", "snapshot", "checkpoint"; "": not known */
-	char outcome[16]; /* "lost", "regroup", "unstarted", "stopped", "ended"; "": not known */
-	char why[512];    /* "": no more is known */
+	int64_t batch, samples; /* per step and per epoch; 0: not known */
+	int64_t fault_node;     /* that was to be lost on purpose; -1: none */
+	double fault_s;         /* after as many seconds */
+	char *hosts;            /* "a:1,b:1"; NULL: not known */
+	char source[16];        /* "new", "snapshot", "checkpoint"; "": not known */
+	char outcome[16];       /* "lost", "regroup", "unstarted", "stopped", "ended"; "": not known */
+	char why[512];          /* "": no more is known */
 } ls_start;
 
 typedef struct ls_host_event {

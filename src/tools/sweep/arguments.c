@@ -80,12 +80,12 @@ static const char *field_of(const char *option, char *out, size_t size)
 }
 
 /* Options that exist but are refused: no "did you mean" for them. */
-static const char *const refused[] = { "--run",     "--resume",      "--init",     "--trace", "--trace-steps",
-				       "--vocab",   "--data-dir",    "--hosts",    "--out",   "--plan-memory",
-				       "--profile", "--profile-out", "--replay",   "--quiet", "--replay-speed",
-				       "--json",    "--list",        "--again",    "--quick", "--full",
-				       "--help",    "--epoch",       "--launches", "--seeds", "--channels",
-				       "--classes" };
+static const char *const refused[] = {
+	"--run",   "--resume",       "--init",        "--trace",   "--trace-steps", "--vocab",       "--data-dir",
+	"--hosts", "--out",          "--plan-memory", "--profile", "--fault-every", "--profile-out", "--replay",
+	"--quiet", "--replay-speed", "--json",        "--list",    "--again",       "--quick",       "--full",
+	"--help",  "--epoch",        "--launches",    "--seeds",   "--channels",    "--classes"
+};
 
 /* Is `word` the option "--name" or "--name=value"? */
 static int is_option(const char *name, const char *word)

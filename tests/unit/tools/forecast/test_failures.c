@@ -103,4 +103,21 @@ static void test_best_snapshots(void **state)
 	}
 }
 
-TEST_MAIN(test_goodput, test_best_interval, test_snapshots, test_best_snapshots)
+/* An interval that is given: the best one comes to the same, others to less. */
+static void test_given_snapshots(void **state)
+{
+	ls_cluster c;
+
+	(void)state;
+	ls_cluster_init(&c);
+	c.mtbf_hours = 200;
+	c.snapshot_s = 2;
+	ls_goodput best = ls_goodput_of(&c, 64, 1);
+	double steps = (double)best.snapshot_every;
+	assert_true(ls_goodput_with_snapshots(&c, 64, 1, steps).part == best.part);
+	assert_true(ls_goodput_with_snapshots(&c, 64, 1, 2 * steps).part < best.part);
+	assert_true(ls_goodput_with_snapshots(&c, 64, 1, steps / 2).part < best.part);
+	assert_int_equal(ls_goodput_with_snapshots(&c, 64, 1, 2 * steps).snapshot_every, 2 * best.snapshot_every);
+}
+
+TEST_MAIN(test_goodput, test_best_interval, test_snapshots, test_best_snapshots, test_given_snapshots)
