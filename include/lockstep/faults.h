@@ -1,5 +1,6 @@
 /*
- * faults.h - the throughput of a job on several nodes while nodes are killed: measured, beside what the planner's model predicts.
+ * faults.h - the throughput of a job on several nodes while nodes are killed: measured, beside what the planner's
+ * model predicts.
  *
  *     char *job[] = { "--model", "cnn", "--data", "glyphs", NULL };
  *     ls_fault_bench_options options = LS_FAULT_BENCH_OPTIONS_INIT;
@@ -10,9 +11,9 @@
  *     if (ls_fault_bench(&options, &result) == LS_OK)
  *             printf("%.1f %% of the work is kept\n", 100 * result.work_kept);
  *
- * The job is trained by `lockstep train --elastic`, started as a process of its own, in a temporary run directory that is removed.
- * In every start a node chosen at random is ended by SIGKILL, after a random time of training: exponential, of a
- * mean that is given. All of it follows from the seed. Steps that are computed again count once.
+ * The job is trained by `lockstep train --elastic`, started as a process of its own, in a temporary run directory
+ * that is removed. In every start a node chosen at random is ended by SIGKILL, after a random time of training:
+ * exponential, of a mean that is given. All of it follows from the seed. Steps that are computed again count once.
  */
 #ifndef LOCKSTEP_FAULTS_H
 #define LOCKSTEP_FAULTS_H
@@ -28,8 +29,8 @@ extern "C" {
 
 typedef struct ls_fault_bench_options {
 	size_t size; /* set by LS_FAULT_BENCH_OPTIONS_INIT */
-	/* Options of lockstep train, "--model", "cnn", ..., ending with NULL: none about length, output, checkpoints, hosts or
-	 * devices, and no --batch-per-device. */
+	/* Options of lockstep train, "--model", "cnn", ..., ending with NULL: none about length, output, checkpoints,
+	 * hosts or devices, and no --batch-per-device. */
 	char *const *train;
 	const char *hosts; /* "lm1:2,lm6:2": real nodes, which see the working directory; NULL: they are emulated */
 	int64_t nodes, servers; /* emulated: nodes that compute, and parameter servers besides */
@@ -74,7 +75,8 @@ typedef struct ls_fault_bench_result {
 	uint64_t reserved[8]; /* 0 */
 } ls_fault_bench_result;
 
-/* LS_EINTERRUPTED: after ls_sweep_stop(). Whatever it returns, the run, its processes, emulated nodes and snapshots are gone. */
+/* LS_EINTERRUPTED: after ls_sweep_stop(). Whatever it returns, the run, its processes, emulated nodes and snapshots
+ * are gone. */
 LS_API ls_status ls_fault_bench(const ls_fault_bench_options *options, ls_fault_bench_result *result);
 
 #ifdef __cplusplus

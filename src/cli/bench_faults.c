@@ -38,7 +38,7 @@ const char *ls_bench_faults_refuses(const char *name, const char *group)
 	return strcmp(group, "Replay") != 0 ? NULL : "the job is trained, and training cannot be simulated";
 }
 
-/* ---- the output ------------------------------------------------------------------------------------------------------ */
+/* ---- the output -------------------------------------------------------------------------------------------------- */
 
 /* json_pack() has no place for what is not known. */
 static json_t *real(double value)

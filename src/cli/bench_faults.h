@@ -13,8 +13,8 @@ typedef struct ls_bench_faults_job {
 	int json;
 } ls_bench_faults_job;
 
-/* Why an option has no effect beside --fault-every, as an ending of "--profile with --fault-every: ..."; NULL: it has one. `group` is
- * that of its row. */
+/* Why an option has no effect beside --fault-every, as an ending of "--profile with --fault-every: ..."; NULL: it has
+ * one. `group` is that of its row. */
 const char *ls_bench_faults_refuses(const char *name, const char *group);
 
 /* Measure and print. Returns the exit status. */

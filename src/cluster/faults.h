@@ -1,13 +1,14 @@
 /*
  * faults.h - faults that are injected on purpose, to measure what they cost (lockstep bench --fault-every).
  *
- * In every start of an elastic run one node ends itself by SIGKILL while it trains. Which one, and after how many seconds, follows
- * from seed and start alone, so all nodes know it and nobody needs to reach another host. The times are exponential:
- * independent failures of nodes at a constant rate, as the model of `lockstep plan` assumes. They have no memory, so to draw
- * anew in each start is the same as to go on; and time counts while nodes train, not while they start.
+ * In every start of an elastic run one node ends itself by SIGKILL while it trains. Which one, and after how many
+ * seconds, follows from seed and start alone, so all nodes know it and nobody needs to reach another host. The times
+ * are exponential: independent failures of nodes at a constant rate, as the model of `lockstep plan` assumes. They
+ * have no memory, so to draw anew in each start is the same as to go on; and time counts while nodes train, not while
+ * they start.
  *
- * The environment carries it, LOCKSTEP_FAULTS="EVERY:SEED:COUNT", for it belongs to a measurement and not to a run: it must not be in
- * run.json. After COUNT starts with a fault comes one without, which ends after its first step.
+ * The environment carries it, LOCKSTEP_FAULTS="EVERY:SEED:COUNT", for it belongs to a measurement and not to a run:
+ * it must not be in run.json. After COUNT starts with a fault comes one without, which ends after its first step.
  */
 #ifndef LS_CLUSTER_FAULTS_H
 #define LS_CLUSTER_FAULTS_H

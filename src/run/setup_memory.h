@@ -1,6 +1,6 @@
 /*
- * setup_memory.h - the memory plan of a set-up: what its trainer, evaluators, loaders, checkpoints and snapshots will take.
- * Between setup.c and setup_memory.c.
+ * setup_memory.h - the memory plan of a set-up: what its trainer, evaluators, loaders, checkpoints and snapshots will
+ * take. Between setup.c and setup_memory.c.
  */
 #ifndef LS_RUN_SETUP_MEMORY_H
 #define LS_RUN_SETUP_MEMORY_H

@@ -448,8 +448,8 @@ static int is_restart(const ls_train_options *o)
 	return o->elastic && o->resume;
 }
 
-/* A start of an elastic run: the timeline gets it, and where faults are injected, its fault. Nodes then meet first, so that all
- * count from the same moment. */
+/* A start of an elastic run: the timeline gets it, and where faults are injected, its fault. Nodes then meet first, so
+ * that all count from the same moment. */
 static ls_status begin_start(loop *l)
 {
 	const ls_layout *layout = &l->setup.layout;

@@ -3,7 +3,8 @@
  *
  *     temporary directory, emulated nodes -> lockstep train --elastic, with LOCKSTEP_FAULTS -> its metrics.jsonl -> figures
  *
- * The nodes kill themselves (cluster/faults.h), so nothing here looks for processes, and no host but those of the job is touched.
+ * The nodes kill themselves (cluster/faults.h), so nothing here looks for processes, and no host but those of the job
+ * is touched.
  *
  * Invariant: whatever happens, the processes end first, then go emulated nodes, run directory and snapshots in memory.
  */
@@ -36,7 +37,7 @@ typedef struct fault_bench {
 	ls_arena arena;
 } fault_bench;
 
-/* ---- what is asked for ----------------------------------------------------------------------------------------------- */
+/* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
 static ls_status check(const ls_fault_bench_options *o)
 {
@@ -100,7 +101,7 @@ static ls_status find_program(fault_bench *b)
 	return LS_OK;
 }
 
-/* ---- where it happens ------------------------------------------------------------------------------------------------ */
+/* ---- where it happens -------------------------------------------------------------------------------------------- */
 
 /* Real hosts see the working directory, if any; emulated ones see all directories of this machine. */
 static ls_status make_directory(fault_bench *b)
@@ -133,7 +134,8 @@ static ls_status emulate_nodes(fault_bench *b)
 	return ls_lab_need(&b->lab, &point);
 }
 
-/* The run is gone by then, so its snapshots are of a run that is over, under the names of all nodes that may be on this machine. */
+/* The run is gone by then, so its snapshots are of a run that is over, under the names of all nodes that may be on
+ * this machine. */
 static void clean(fault_bench *b)
 {
 	char here[256] = "";
@@ -150,9 +152,10 @@ static void clean(fault_bench *b)
 	ls_arena_release(&b->arena);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
-/* The job goes on until the nodes end it, without evaluations and checkpoints on disk: they are not what is measured. */
+/* The job goes on until the nodes end it, without evaluations and checkpoints on disk: they are not what is
+ * measured. */
 static ls_status make_command(fault_bench *b, char ***out)
 {
 	static const char *const words[] = { "train",     "--elastic",      "--quiet",   "--schedule",

@@ -35,7 +35,8 @@ static int near(double a, double b)
 	return fabs(a - b) < 1e-6 * fabs(b);
 }
 
-/* Steps of 1 s; the first of a start takes 2 s. Node 1 is killed at 1006.5 and node 0 at 1015; both times the last step is computed again. */
+/* Steps of 1 s; the first of a start takes 2 s. Node 1 is killed at 1006.5 and node 0 at 1015; both times the last
+ * step is computed again. */
 static const char two_faults[] =
 	START(0, 1000, FAULT(1, 6.5)) STEP(1, 1002) STEP(2, 1003) STEP(3, 1004) SNAPSHOT(3, 1004, 4, 0.1)
 		STOP(1006.6, "lost") LOST(1006.6, "b") START(3, 1008, FAULT(0, 7) ", \"steps_again\": 2") STEP(4, 1010)
@@ -69,7 +70,8 @@ static void test_two_faults(void **state)
 	assert_int_equal(r.fingerprint_step, 8);
 }
 
-/* 1 / (1 + ((5 + 0.2)/2 + 2.25) / 8), and nothing of neighbours: one fault in (2.25 + 5) / 16, after which there is nothing to lose. */
+/* 1 / (1 + ((5 + 0.2)/2 + 2.25) / 8), and nothing of neighbours: one fault in (2.25 + 5) / 16, after which there is
+ * nothing to lose. */
 static void test_prediction(void **state)
 {
 	ls_fault_bench_result r;
