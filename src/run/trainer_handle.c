@@ -212,8 +212,43 @@ ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_opt
 
 void ls_trainer_free(ls_trainer *trainer)
 {
-	if (trainer && ls_handle_remove(trainer, LS_TRAINER_KIND))
+	if (!trainer || !ls_handle_remove(trainer, LS_TRAINER_KIND))
+		return;
+	trainer->is_freed = 1;
+	if (!trainer->use.function)
 		release(trainer);
+}
+
+/* ---- calls inside calls ---------------------------------------------------------------------------------------------- */
+
+static ls_status fail_in_use(const ls_trainer *t)
+{
+	return ls_fail(
+		LS_EINVALID,
+		"this trainer is in %s(): call this when that has returned; a hook may evaluate, save, look at the "
+		"trainer and set the learning rate",
+		t->use.function);
+}
+
+ls_status ls_trainer_check_between_steps(const ls_trainer *t)
+{
+	return t->use.function && !t->use.is_in_hook ? fail_in_use(t) : LS_OK;
+}
+
+ls_status ls_trainer_begin(ls_trainer *t, const char *function, ls_trainer_use *outer)
+{
+	LS_TRY(ls_trainer_check_between_steps(t));
+	*outer = t->use;
+	t->use = (ls_trainer_use){ .function = function };
+	return LS_OK;
+}
+
+ls_status ls_trainer_end(ls_trainer *t, const ls_trainer_use *outer, ls_status status)
+{
+	t->use = *outer;
+	if (t->is_freed && !t->use.function)
+		release(t);
+	return status;
 }
 
 /* ---- what is known of it --------------------------------------------------------------------------------------------- */
@@ -221,6 +256,8 @@ void ls_trainer_free(ls_trainer *trainer)
 ls_status ls_trainer_check(const ls_trainer *t)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (t->use.function)
+		return fail_in_use(t);
 	if (t->failed == LS_OK)
 		return LS_OK;
 	return ls_fail(t->failed,
