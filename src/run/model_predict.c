@@ -68,6 +68,9 @@ static void sigmoid_all(float *logits, int64_t count)
 ls_status ls_model_interpret(const ls_model *model, float *logits, int64_t rows)
 {
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	if (rows < 1)
+		return LS_OK;
+	LS_TRY(ls_argument_check(logits, "logits"));
 	const ls_table_schema *s = &model->table;
 	int64_t outputs = ls_graph_outputs(model->trained.graph);
 

@@ -267,6 +267,7 @@ ls_status ls_trainer_check(const ls_trainer *t)
 ls_status ls_trainer_get_lr(const ls_trainer *t, double *lr)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	LS_TRY(ls_argument_check(lr, "lr"));
 	*lr = ls_schedule_rate(&t->node->options.schedule, ls_node_trainer_updates(t->node));
 	return LS_OK;
 }
@@ -286,6 +287,7 @@ ls_status ls_trainer_set_lr(ls_trainer *t, double lr)
 ls_status ls_trainer_get_position(const ls_trainer *t, ls_trainer_position *out)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	LS_TRY(ls_argument_check(out, "out"));
 	*out = (ls_trainer_position){ .steps = (int64_t)ls_node_trainer_updates(t->node),
 				      .epoch = (int64_t)t->epoch,
 				      .epoch_step = (int64_t)t->epoch_step,

@@ -182,6 +182,7 @@ ls_status ls_trainer_get_gradient(ls_trainer *t, const char *name, float *values
 
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(find_trained(t, name, elements, &param));
+	LS_TRY(ls_argument_check(values, "values"));
 	if (t->node->held_samples == 0)
 		return ls_fail(LS_EINVALID, "there is no gradient: call ls_trainer_backward() first");
 	float scale = ls_node_trainer_held_scale(t->node);
@@ -197,6 +198,7 @@ ls_status ls_trainer_set_gradient(ls_trainer *t, const char *name, const float *
 
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(find_trained(t, name, elements, &param));
+	LS_TRY(ls_argument_check(values, "values"));
 	LS_TRY(ls_model_check_finite("gradients", param->name, values, elements));
 	if (!t->was_set)
 		LS_TRY(ls_node_trainer_means(t->node));
@@ -389,6 +391,7 @@ ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, 
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
 	if (!dataset)
 		return ls_fail(LS_EINVALID, "the dataset is NULL");
+	LS_TRY(ls_argument_check(result, "result"));
 	LS_TRY(ls_trainer_begin(t, "ls_trainer_evaluate_dataset", &outer));
 	return ls_trainer_end(t, &outer, evaluate(t, dataset, result));
 }

@@ -171,6 +171,42 @@ static void test_handles_that_were_freed(void **state)
 	ls_dataset_free(set);
 }
 
+static void test_arguments_that_are_null(void **state)
+{
+	ls_dataset *set = open_set("glyphs"), *words = open_set("babble-pairs");
+	ls_model *model = make_model("mlp", set), *reader = make_model("bert-tiny", words);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	samples *s = malloc(sizeof(*s));
+	ls_batch batch = take(s, set, 0);
+	float logits[10];
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_fails(ls_model_predict(model, NULL, 1, logits), LS_EINVALID, "`images` is NULL");
+	assert_fails(ls_model_predict(model, s->images, 1, NULL), LS_EINVALID, "`logits` is NULL");
+	assert_fails(ls_model_predict_text(reader, NULL, 1, logits), LS_EINVALID, "`samples` is NULL");
+	assert_ok(ls_model_predict(model, NULL, 0, NULL));
+	assert_fails(ls_model_interpret(model, NULL, 1), LS_EINVALID, "`logits` is NULL");
+	assert_fails(ls_model_describe(model, NULL), LS_EINVALID, "`out` is NULL");
+	assert_fails(ls_model_get(model, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	assert_fails(ls_model_set(model, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	assert_fails(ls_model_save(model, NULL), LS_EINVALID, "`path` is NULL");
+	assert_fails(ls_model_export_onnx(model, NULL), LS_EINVALID, "`path` is NULL");
+	assert_fails(ls_trainer_evaluate_dataset(trainer, set, NULL), LS_EINVALID, "`result` is NULL");
+	assert_fails(ls_trainer_evaluate(trainer, &batch, NULL), LS_EINVALID, "`result` is NULL");
+	assert_fails(ls_trainer_get_lr(trainer, NULL), LS_EINVALID, "`lr` is NULL");
+	assert_fails(ls_trainer_get_position(trainer, NULL), LS_EINVALID, "`out` is NULL");
+	assert_ok(ls_trainer_backward(trainer, &batch, NULL));
+	assert_fails(ls_trainer_get_gradient(trainer, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	assert_fails(ls_trainer_set_gradient(trainer, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	ls_trainer_free(trainer);
+	ls_model_free(reader);
+	ls_model_free(model);
+	free(s);
+	ls_dataset_free(words);
+	ls_dataset_free(set);
+}
+
 static int stop_at_third(void *context, const ls_trainer_report *report)
 {
 	*(int *)context += 1;
@@ -281,4 +317,5 @@ static void test_a_hook_frees_its_trainer(void **state)
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_options_are_checked, test_samples_are_checked,
 	       test_gradients_are_checked, test_a_loss_that_is_not_finite, test_handles_that_were_freed,
-	       test_the_hook_stops_a_run, test_calls_in_a_hook, test_a_hook_frees_its_trainer)
+	       test_arguments_that_are_null, test_the_hook_stops_a_run, test_calls_in_a_hook,
+	       test_a_hook_frees_its_trainer)
