@@ -28,7 +28,8 @@
  *
  * Threads: a trainer and its model are used from one thread at a time. Several trainers with models of their own may run
  * side by side, in threads of the program. It trains on this machine, also in a program that mpirun started. Nothing is
- * printed.
+ * printed. In a process that was forked, a trainer of its parent is refused with LS_EINVALID unless it has one device of one
+ * thread: make it there.
  */
 #ifndef LOCKSTEP_TRAINER_H
 #define LOCKSTEP_TRAINER_H

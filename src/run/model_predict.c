@@ -15,6 +15,10 @@ static ls_status begin(ls_model *model)
 					 .devices = model->devices,
 					 .threads = model->threads };
 
+	if (model->predictor && ls_predictor_is_lost(model->predictor)) { /* this process was forked: it gets its own */
+		ls_predictor_free(model->predictor);
+		model->predictor = NULL;
+	}
 	if (!model->predictor) {
 		LS_TRY(ls_backend_choose(NULL, &options.backend));
 		LS_TRY(ls_predictor_new(&model->predictor, &options));

@@ -235,9 +235,19 @@ ls_status ls_trainer_check_between_steps(const ls_trainer *t)
 	return t->use.function && !t->use.is_in_hook ? fail_in_use(t) : LS_OK;
 }
 
+ls_status ls_trainer_check_process(const ls_trainer *t)
+{
+	if (!ls_devices_are_lost(t->node->devices))
+		return LS_OK;
+	return ls_fail(LS_EINVALID,
+		       "this process was forked from the one that made the trainer, and its threads are not in it: make "
+		       "the trainer in this process, or let Python's multiprocessing use the start method 'spawn'");
+}
+
 ls_status ls_trainer_begin(ls_trainer *t, const char *function, ls_trainer_use *outer)
 {
 	LS_TRY(ls_trainer_check_between_steps(t));
+	LS_TRY(ls_trainer_check_process(t));
 	*outer = t->use;
 	t->use = (ls_trainer_use){ .function = function };
 	return LS_OK;

@@ -51,6 +51,8 @@ ls_status ls_trainer_break_off(ls_trainer *trainer, ls_status status);
 ls_status ls_trainer_begin(ls_trainer *trainer, const char *function, ls_trainer_use *outer);
 /* The trainer may be gone behind it; the status is passed on. */
 ls_status ls_trainer_end(ls_trainer *trainer, const ls_trainer_use *outer, ls_status status);
+/* The threads that it computes with are those of this process, which was not forked since. */
+ls_status ls_trainer_check_process(const ls_trainer *trainer);
 /* No call is under way, or it waits for its hook. */
 ls_status ls_trainer_check_between_steps(const ls_trainer *trainer);
 

@@ -212,6 +212,7 @@ ls_status ls_trainer_update(ls_trainer *t, double *gradient_norm)
 	double norm;
 
 	LS_TRY(ls_trainer_check(t));
+	LS_TRY(ls_trainer_check_process(t));
 	LS_TRY(leave(t, ls_node_trainer_update(t->node, &norm)));
 	t->backward_samples = 0;
 	t->was_set = 0;

@@ -206,6 +206,11 @@ static ls_status check_arrays(const void *samples, const char *name, int64_t cou
 	return ls_argument_check(logits, "logits");
 }
 
+int ls_predictor_is_lost(const ls_predictor *p)
+{
+	return ls_devices_are_lost(p->devices);
+}
+
 ls_status ls_predictor_run(ls_predictor *p, const float *images, int64_t count, float *logits)
 {
 	job j = { .predictor = p, .images = images, .count = count, .logits = logits };
