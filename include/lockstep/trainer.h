@@ -149,6 +149,13 @@ LS_API ls_status ls_trainer_run(ls_trainer *trainer, const ls_dataset *dataset, 
 typedef int (*ls_trainer_hook)(void *context, const ls_trainer_report *report);
 LS_API ls_status ls_trainer_set_hook(ls_trainer *trainer, ls_trainer_hook hook, void *context);
 
+/*
+ * A request to stop (lockstep/hooks.h), from any thread or a signal handler, for all calls to come: ls_trainer_run() ends
+ * behind its step, evaluations behind their micro-batches, with LS_EINTERRUPTED, and the trainer can go on. Borrowed: it is
+ * to be freed after the trainer, or set to NULL, which is none, before.
+ */
+LS_API ls_status ls_trainer_set_stop(ls_trainer *trainer, const ls_stop *stop);
+
 /* ---- a step in two halves ------------------------------------------------------------------------------------------ */
 
 /* Backward without the update: computes the gradient and leaves the weights as they are (running statistics of batch

@@ -12,6 +12,7 @@
 #include "base/handles.h"
 #include "base/options.h"
 #include "optim/optimizer.h"
+#include "run/hooks.h"
 #include "run/memory_plan.h"
 #include "run/setup.h"
 
@@ -239,9 +240,10 @@ ls_status ls_trainer_check_process(const ls_trainer *t)
 {
 	if (!ls_devices_are_lost(t->node->devices))
 		return LS_OK;
-	return ls_fail(LS_EINVALID,
-		       "this process was forked from the one that made the trainer, and its threads are not in it: make "
-		       "the trainer in this process, or let Python's multiprocessing use the start method 'spawn'");
+	return ls_fail(
+		LS_EINVALID,
+		"this process was forked from the one that made the trainer, and its threads are not in it: make "
+		"the trainer in this process, or let Python's multiprocessing use the start method 'spawn'");
 }
 
 ls_status ls_trainer_begin(ls_trainer *t, const char *function, ls_trainer_use *outer)
@@ -312,5 +314,14 @@ ls_status ls_trainer_set_hook(ls_trainer *t, ls_trainer_hook hook, void *context
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
 	t->hook = hook;
 	t->hook_context = context;
+	return LS_OK;
+}
+
+ls_status ls_trainer_set_stop(ls_trainer *t, const ls_stop *stop)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (stop)
+		LS_TRY(ls_handle_check(stop, LS_STOP_KIND));
+	t->stop = stop;
 	return LS_OK;
 }

@@ -38,6 +38,7 @@ struct ls_trainer {
 	int was_set;               /* a gradient, since then */
 	ls_trainer_hook hook;
 	void *hook_context;
+	const ls_stop *stop; /* NULL: none */
 	ls_trainer_use use;
 	int is_freed;     /* in its own hook: the call that it is in releases it */
 	ls_status failed; /* a step broke off: what is half done cannot go on */

@@ -291,6 +291,8 @@ static ls_status run_steps(ls_trainer *t, uint64_t steps, ls_trainer_report *sum
 		add(sum, &r);
 		*answers += whole.answers;
 		LS_TRY(call_hook(t, &r));
+		if (ls_stop_is_requested(t->stop))
+			return ls_fail(LS_EINTERRUPTED, "stopped on request after step %lld", (long long)r.steps);
 	}
 	return LS_OK;
 }
@@ -366,6 +368,11 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 
 enum { EVAL_BATCH = 256 };
 
+static int is_stopping(void *context)
+{
+	return ls_stop_is_requested(((const ls_trainer *)context)->stop);
+}
+
 static ls_status evaluate(ls_trainer *t, const ls_dataset *dataset, ls_eval_result *result)
 {
 	const ls_node_trainer *node = t->node;
@@ -380,6 +387,7 @@ static ls_status evaluate(ls_trainer *t, const ls_dataset *dataset, ls_eval_resu
 
 	LS_TRY(ls_graph_fits(node->graph, ls_dataset_describe(dataset)));
 	LS_TRY(ls_evaluator_new(&evaluator, &options));
+	ls_evaluator_set_stop(evaluator, is_stopping, t);
 	ls_status status = ls_evaluator_run(evaluator, node->params, node->buffers, NULL, NULL, result);
 	ls_evaluator_free(evaluator);
 	return status;

@@ -232,6 +232,46 @@ static void test_the_hook_stops_a_run(void **state)
 	ls_dataset_free(set);
 }
 
+static int request_at_third(void *context, const ls_trainer_report *report)
+{
+	if (report->steps == 3)
+		ls_stop_request(context);
+	return 0;
+}
+
+static void test_a_request_to_stop(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	ls_stop *stop = NULL;
+	ls_eval_result result;
+	samples *s = malloc(sizeof(*s));
+	ls_batch batch = take(s, set, 0);
+	(void)state;
+	assert_ok(ls_stop_new(&stop));
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_ok(ls_trainer_set_stop(trainer, stop));
+	assert_ok(ls_trainer_set_hook(trainer, request_at_third, stop));
+	assert_fails(ls_trainer_run(trainer, set, STEPS, NULL), LS_EINTERRUPTED, "stopped on request after step 3");
+	assert_fails(ls_trainer_evaluate_dataset(trainer, set, &result), LS_EINTERRUPTED, "stopped after 0 of 75");
+	assert_fails(ls_trainer_evaluate(trainer, &batch, &result), LS_EINTERRUPTED, "stopped after 0 of 24");
+	ls_stop_clear(stop);
+	assert_ok(ls_trainer_evaluate_dataset(trainer, set, &result));
+	assert_ok(ls_trainer_run(trainer, set, STEPS - 3, NULL));
+	assert_int_equal(fingerprint(model), train("mlp", set, &o));
+	ls_stop_request(stop);
+	assert_ok(ls_trainer_set_stop(trainer, NULL));
+	assert_ok(ls_trainer_evaluate_dataset(trainer, set, &result));
+	ls_stop_free(stop);
+	assert_fails(ls_trainer_set_stop(trainer, stop), LS_EINVALID, "the stop handle was freed");
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+	free(s);
+}
+
 /* What is called in a hook, by the number of the step. */
 typedef struct caller {
 	ls_trainer *trainer;
@@ -317,5 +357,5 @@ static void test_a_hook_frees_its_trainer(void **state)
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_options_are_checked, test_samples_are_checked,
 	       test_gradients_are_checked, test_a_loss_that_is_not_finite, test_handles_that_were_freed,
-	       test_arguments_that_are_null, test_the_hook_stops_a_run, test_calls_in_a_hook,
+	       test_arguments_that_are_null, test_the_hook_stops_a_run, test_a_request_to_stop, test_calls_in_a_hook,
 	       test_a_hook_frees_its_trainer)
