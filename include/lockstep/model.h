@@ -11,7 +11,8 @@
  *
  * What a sample gives has the same bits whatever is predicted with it, on any number of devices and threads.
  *
- * Threads: one at a time per model, but for making samples. Several models may be used side by side.
+ * Threads: one at a time per model, but for making samples. Several models may be used side by side. In a process that
+ * was forked, a model of its parent starts threads of its own.
  */
 #ifndef LOCKSTEP_MODEL_H
 #define LOCKSTEP_MODEL_H

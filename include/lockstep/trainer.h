@@ -28,7 +28,8 @@
  *
  * Threads: a trainer and its model are used from one thread at a time. Several trainers with models of their own may
  * run side by side, in threads of the program. It trains on this machine, also in a program that mpirun started.
- * Nothing is printed.
+ * Nothing is printed. In a process that was forked, a trainer of its parent is refused with LS_EINVALID unless it has
+ * one device of one thread: make it there.
  */
 #ifndef LOCKSTEP_TRAINER_H
 #define LOCKSTEP_TRAINER_H
@@ -87,7 +88,9 @@ typedef struct ls_trainer_options {
 /* The model stays the program's, to use between calls; it may be freed before its trainer, which then keeps it. It has
  * one trainer at a time. */
 LS_API ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_options *options);
-LS_API void ls_trainer_free(ls_trainer *trainer); /* harmless on NULL; the model keeps its weights */
+/* Harmless on NULL; the model keeps its weights. Called by a hook, it ends the run, and the trainer goes when that
+ * returns. */
+LS_API void ls_trainer_free(ls_trainer *trainer);
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
@@ -139,10 +142,20 @@ LS_API ls_status ls_trainer_step(ls_trainer *trainer, const ls_batch *batch, ls_
 LS_API ls_status ls_trainer_run(ls_trainer *trainer, const ls_dataset *dataset, int64_t steps,
 				ls_trainer_report *report);
 
-/* Called after every step of ls_trainer_run(), with that step's report; other than 0 ends the run with LS_EINTERRUPTED.
- * NULL: none. */
+/*
+ * Called after every step of ls_trainer_run(), with that step's report; other than 0 ends the run with LS_EINTERRUPTED.
+ * NULL: none. A hook may evaluate, save, look at the trainer and set its learning rate, and use the model. Steps,
+ * gradients, ls_trainer_load() and another run are LS_EINVALID in it.
+ */
 typedef int (*ls_trainer_hook)(void *context, const ls_trainer_report *report);
 LS_API ls_status ls_trainer_set_hook(ls_trainer *trainer, ls_trainer_hook hook, void *context);
+
+/*
+ * A request to stop (lockstep/hooks.h), from any thread or a signal handler, for all calls to come: ls_trainer_run()
+ * ends behind its step, evaluations behind their micro-batches, with LS_EINTERRUPTED, and the trainer can go on.
+ * Borrowed: it is to be freed after the trainer, or set to NULL, which is none, before.
+ */
+LS_API ls_status ls_trainer_set_stop(ls_trainer *trainer, const ls_stop *stop);
 
 /* ---- a step in two halves ---------------------------------------------------------------------------------------- */
 

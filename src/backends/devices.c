@@ -1,6 +1,7 @@
 #include "backends/devices.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/float_rules.h"
 
@@ -32,6 +33,7 @@ ls_status ls_devices_open(ls_devices **out, const ls_backend *backend, const ls_
 	if (!d)
 		return ls_fail(LS_EMEMORY, "no memory for %d devices", options->count);
 	*d = (ls_devices){ .backend = backend, .count = options->count };
+	d->process = options->count * options->threads > 1 ? getpid() : 0;
 	ls_status status = open_devices(d, options);
 	if (status != LS_OK) {
 		ls_devices_close(d);
@@ -49,6 +51,11 @@ void ls_devices_close(ls_devices *d)
 	if (d->self)
 		d->backend->close(d->self);
 	free(d);
+}
+
+int ls_devices_are_lost(const ls_devices *d)
+{
+	return d->process != 0 && d->process != getpid();
 }
 
 typedef struct drive_job {

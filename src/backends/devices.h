@@ -12,6 +12,8 @@
 #ifndef LS_BACKENDS_DEVICES_H
 #define LS_BACKENDS_DEVICES_H
 
+#include <sys/types.h>
+
 #include "backends/backend.h"
 
 typedef struct ls_devices {
@@ -20,7 +22,12 @@ typedef struct ls_devices {
 	int count;
 	ls_team *drivers; /* (count) */
 	int is_bound;     /* the thread that calls ls_devices_run(), to device 0 */
+	pid_t process;    /* that has the threads; 0: there are none but the caller's */
 } ls_devices;
+
+/* Whether this process was forked after they were opened: their threads are not in it, and a run would wait for them
+ * for ever. What programs call asks this first; closing them is right. */
+int ls_devices_are_lost(const ls_devices *devices);
 
 typedef void (*ls_drive)(void *context, int device);
 

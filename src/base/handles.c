@@ -64,3 +64,8 @@ ls_status ls_handle_check(const void *object, const char *kind)
 	pthread_mutex_unlock(&lock);
 	return is_alive ? LS_OK : ls_fail(LS_EINVALID, "the %s was freed, or never made", kind);
 }
+
+ls_status ls_argument_check(const void *argument, const char *name)
+{
+	return argument ? LS_OK : ls_fail(LS_EINVALID, "`%s` is NULL", name);
+}

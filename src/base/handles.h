@@ -17,4 +17,7 @@ int ls_handle_remove(const void *object, const char *kind);
 /* LS_EINVALID: NULL, freed, or something else. */
 ls_status ls_handle_check(const void *object, const char *kind);
 
+/* LS_EINVALID: an argument of a program is NULL and must not be; `name` is what the header calls it. */
+ls_status ls_argument_check(const void *argument, const char *name);
+
 #endif

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/pin.h"
 #include "base/thread.h"
@@ -42,6 +43,7 @@ struct ls_team {
 	pthread_mutex_t mutex;
 	pthread_cond_t raised;
 	int size, spins;
+	pid_t process; /* that has the threads */
 	ls_team_options options;
 	int64_t taken_alone; /* units a team of one has taken */
 	share *shares;       /* (size) */
@@ -164,6 +166,11 @@ int ls_team_size(const ls_team *team)
 	return team->size;
 }
 
+int ls_team_is_lost(const ls_team *team)
+{
+	return team->size > 1 && team->process != getpid();
+}
+
 /* Let the first `started` threads exit and join them. */
 static void dismiss(ls_team *team, int started)
 {
@@ -173,14 +180,19 @@ static void dismiss(ls_team *team, int started)
 		pthread_join(team->threads[i], NULL);
 }
 
-static void release(ls_team *team)
+static void release_memory(ls_team *team)
 {
-	pthread_cond_destroy(&team->raised);
-	pthread_mutex_destroy(&team->mutex);
 	free(team->shares);
 	free(team->members);
 	free(team->threads);
 	free(team);
+}
+
+static void release(ls_team *team)
+{
+	pthread_cond_destroy(&team->raised);
+	pthread_mutex_destroy(&team->mutex);
+	release_memory(team);
 }
 
 static int spins_for(const ls_team_options *options)
@@ -199,6 +211,7 @@ static ls_team *team_alloc(const ls_team_options *options)
 	pthread_mutex_init(&team->mutex, NULL);
 	pthread_cond_init(&team->raised, NULL);
 	team->size = threads;
+	team->process = getpid();
 	team->spins = spins_for(options);
 	team->options = *options;
 	team->threads = calloc((size_t)threads, sizeof(*team->threads));
@@ -254,6 +267,10 @@ void ls_team_free(ls_team *team)
 {
 	if (!team)
 		return;
+	if (ls_team_is_lost(team)) { /* nobody to join; in the copy of the condition members wait for ever */
+		release_memory(team);
+		return;
+	}
 	dismiss(team, team->size - 1);
 	release(team);
 }

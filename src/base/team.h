@@ -34,8 +34,13 @@ typedef struct ls_team_options {
 /* The threads of a team block signals: the program that runs the training handles them. */
 ls_status ls_team_new_with(ls_team **out, const ls_team_options *options);
 ls_status ls_team_new(ls_team **out, int threads); /* the only team, without `begin` */
-void ls_team_free(ls_team *team);
+void ls_team_free(ls_team *team);                  /* harmless on NULL, and in a process that was forked */
 int ls_team_size(const ls_team *team);
+
+/* Whether this process was forked after the team was made: the threads are not in it, and a run would wait for them
+ * for ever. */
+int ls_team_is_lost(const ls_team *team);
+
 void ls_team_run(ls_team *team, ls_team_work work, void *context);
 void ls_team_barrier(ls_member member);
 

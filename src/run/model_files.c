@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/handles.h"
 #include "checkpoint/tensors.h"
 #include "data/normalise.h"
 #include "onnx/onnx.h"
@@ -25,6 +26,7 @@ static ls_status write_weights(const ls_model *model, const char *path, const ls
 ls_status ls_model_save(const ls_model *model, const char *path)
 {
 	LS_TRY(ls_model_check_usable(model));
+	LS_TRY(ls_argument_check(path, "path"));
 	const ls_trained *t = &model->trained;
 	const ls_settings_context trained_on = { .vocabulary = model->vocabulary,
 						 .normalisation = ls_model_normalisation(model),
@@ -65,6 +67,7 @@ static ls_status find_units(const ls_model *model, float **scale, float **offset
 ls_status ls_model_export_onnx(const ls_model *model, const char *path)
 {
 	LS_TRY(ls_model_check_usable(model));
+	LS_TRY(ls_argument_check(path, "path"));
 	const ls_trained *t = &model->trained;
 	const ls_normalisation *n = ls_model_normalisation(model);
 	const char *name = t->settings.model ? t->settings.model : "model";

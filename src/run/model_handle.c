@@ -313,6 +313,7 @@ ls_status ls_model_check_usable(const ls_model *model)
 ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 {
 	LS_TRY(ls_model_check_usable(model));
+	LS_TRY(ls_argument_check(out, "out"));
 	const ls_trained *t = &model->trained;
 	const ls_graph *graph = t->graph;
 	const ls_tensor *in = &graph->values[graph->input];

@@ -75,6 +75,7 @@ ls_status ls_model_get(const ls_model *model, const char *name, float *values, u
 
 	LS_TRY(ls_model_check_usable(model));
 	LS_TRY(ls_model_find_param(model, name, elements, &param));
+	LS_TRY(ls_argument_check(values, "values"));
 	ls_param_export(param, LS_STORE_WHOLE, store_of(model, param), values);
 	return LS_OK;
 }
@@ -94,6 +95,7 @@ ls_status ls_model_set(ls_model *model, const char *name, const float *values, u
 
 	LS_TRY(ls_model_check_usable(model));
 	LS_TRY(ls_model_find_param(model, name, elements, &param));
+	LS_TRY(ls_argument_check(values, "values"));
 	LS_TRY(ls_model_check_finite("weights", param->name, values, elements));
 	ls_param_import(param, LS_STORE_WHOLE, values, store_of(model, param));
 	return LS_OK;

@@ -15,6 +15,10 @@ static ls_status begin(ls_model *model)
 					 .devices = model->devices,
 					 .threads = model->threads };
 
+	if (model->predictor && ls_predictor_is_lost(model->predictor)) { /* this process was forked: it gets its own */
+		ls_predictor_free(model->predictor);
+		model->predictor = NULL;
+	}
 	if (!model->predictor) {
 		LS_TRY(ls_backend_choose(NULL, &options.backend));
 		LS_TRY(ls_predictor_new(&model->predictor, &options));
@@ -68,6 +72,9 @@ static void sigmoid_all(float *logits, int64_t count)
 ls_status ls_model_interpret(const ls_model *model, float *logits, int64_t rows)
 {
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	if (rows < 1)
+		return LS_OK;
+	LS_TRY(ls_argument_check(logits, "logits"));
 	const ls_table_schema *s = &model->table;
 	int64_t outputs = ls_graph_outputs(model->trained.graph);
 

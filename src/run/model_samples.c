@@ -167,6 +167,7 @@ ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t c
 ls_status ls_model_normalise(const ls_model *model, float *pixels)
 {
 	LS_TRY(check_images(model));
+	LS_TRY(ls_argument_check(pixels, "pixels"));
 	ls_image_shape shape = shape_of(model);
 	size_t values = (size_t)shape.channels * (size_t)shape.height * (size_t)shape.width;
 
@@ -181,6 +182,7 @@ ls_status ls_model_normalise(const ls_model *model, float *pixels)
 ls_status ls_model_normalise_floats(const ls_model *model, float *values)
 {
 	LS_TRY(check_images(model));
+	LS_TRY(ls_argument_check(values, "values"));
 	ls_image_shape shape = shape_of(model);
 	const ls_normalisation *n = ls_model_normalisation(model);
 	size_t positions = (size_t)shape.height * (size_t)shape.width;
@@ -296,6 +298,8 @@ ls_status ls_model_tokenize(const ls_model *model, const char *text, size_t byte
 	ls_tokens found = { 0 };
 
 	LS_TRY(check_text(model));
+	LS_TRY(ls_argument_check(bytes > 0 ? text : "", "text"));
+	LS_TRY(ls_argument_check(out, "out"));
 	ls_status status = tokenize(model, text, bytes, &found);
 	if (status == LS_OK && model->tokenizer.bpe)
 		status = take_end(model, &found, out, cut);

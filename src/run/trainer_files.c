@@ -79,6 +79,7 @@ static ls_status save(const ls_trainer *t, const char *directory, int64_t keep)
 ls_status ls_trainer_save(const ls_trainer *t, const char *directory, int64_t keep)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	LS_TRY(ls_trainer_check_between_steps(t));
 	if (!directory || keep < 0)
 		return ls_fail(LS_EINVALID, "%s", directory ? "`keep` is negative" : "the directory is NULL");
 	if (t->node->held_samples > 0)

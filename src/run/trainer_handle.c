@@ -12,6 +12,7 @@
 #include "base/handles.h"
 #include "base/options.h"
 #include "optim/optimizer.h"
+#include "run/hooks.h"
 #include "run/memory_plan.h"
 #include "run/setup.h"
 
@@ -212,8 +213,54 @@ ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_opt
 
 void ls_trainer_free(ls_trainer *trainer)
 {
-	if (trainer && ls_handle_remove(trainer, LS_TRAINER_KIND))
+	if (!trainer || !ls_handle_remove(trainer, LS_TRAINER_KIND))
+		return;
+	trainer->is_freed = 1;
+	if (!trainer->use.function)
 		release(trainer);
+}
+
+/* ---- calls inside calls ------------------------------------------------------------------------------------------ */
+
+static ls_status fail_in_use(const ls_trainer *t)
+{
+	return ls_fail(
+		LS_EINVALID,
+		"this trainer is in %s(): call this when that has returned; a hook may evaluate, save, look at the "
+		"trainer and set the learning rate",
+		t->use.function);
+}
+
+ls_status ls_trainer_check_between_steps(const ls_trainer *t)
+{
+	return t->use.function && !t->use.is_in_hook ? fail_in_use(t) : LS_OK;
+}
+
+ls_status ls_trainer_check_process(const ls_trainer *t)
+{
+	if (!ls_devices_are_lost(t->node->devices))
+		return LS_OK;
+	return ls_fail(
+		LS_EINVALID,
+		"this process was forked from the one that made the trainer, and its threads are not in it: make "
+		"the trainer in this process, or let Python's multiprocessing use the start method 'spawn'");
+}
+
+ls_status ls_trainer_begin(ls_trainer *t, const char *function, ls_trainer_use *outer)
+{
+	LS_TRY(ls_trainer_check_between_steps(t));
+	LS_TRY(ls_trainer_check_process(t));
+	*outer = t->use;
+	t->use = (ls_trainer_use){ .function = function };
+	return LS_OK;
+}
+
+ls_status ls_trainer_end(ls_trainer *t, const ls_trainer_use *outer, ls_status status)
+{
+	t->use = *outer;
+	if (t->is_freed && !t->use.function)
+		release(t);
+	return status;
 }
 
 /* ---- what is known of it ----------------------------------------------------------------------------------------- */
@@ -221,6 +268,8 @@ void ls_trainer_free(ls_trainer *trainer)
 ls_status ls_trainer_check(const ls_trainer *t)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (t->use.function)
+		return fail_in_use(t);
 	if (t->failed == LS_OK)
 		return LS_OK;
 	return ls_fail(t->failed,
@@ -230,6 +279,7 @@ ls_status ls_trainer_check(const ls_trainer *t)
 ls_status ls_trainer_get_lr(const ls_trainer *t, double *lr)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	LS_TRY(ls_argument_check(lr, "lr"));
 	*lr = ls_schedule_rate(&t->node->options.schedule, ls_node_trainer_updates(t->node));
 	return LS_OK;
 }
@@ -249,6 +299,7 @@ ls_status ls_trainer_set_lr(ls_trainer *t, double lr)
 ls_status ls_trainer_get_position(const ls_trainer *t, ls_trainer_position *out)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	LS_TRY(ls_argument_check(out, "out"));
 	*out = (ls_trainer_position){ .steps = (int64_t)ls_node_trainer_updates(t->node),
 				      .epoch = (int64_t)t->epoch,
 				      .epoch_step = (int64_t)t->epoch_step,
@@ -263,5 +314,14 @@ ls_status ls_trainer_set_hook(ls_trainer *t, ls_trainer_hook hook, void *context
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
 	t->hook = hook;
 	t->hook_context = context;
+	return LS_OK;
+}
+
+ls_status ls_trainer_set_stop(ls_trainer *t, const ls_stop *stop)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (stop)
+		LS_TRY(ls_handle_check(stop, LS_STOP_KIND));
+	t->stop = stop;
 	return LS_OK;
 }

@@ -117,10 +117,23 @@ static ls_status check_pending(const ls_trainer *t, int is_backward_only)
 	return LS_OK;
 }
 
+/* A gradient whose loss is not finite is of no use, with what was added up before. */
+static ls_status count_backward(ls_trainer *t, int64_t samples, ls_status status)
+{
+	if (status == LS_ENUMERIC) {
+		ls_node_trainer_zero_gradient(t->node);
+		t->backward_samples = 0;
+	}
+	if (status == LS_OK)
+		t->backward_samples += (uint64_t)samples;
+	return status;
+}
+
 static ls_status step_on_arrays(ls_trainer *t, const ls_batch *batch, int is_backward_only, ls_trainer_report *report)
 {
 	ls_node_trainer_assignment assign;
 	ls_trainer_report ignored;
+	ls_trainer_use none;
 	ls_batch own;
 
 	LS_TRY(ls_trainer_check(t));
@@ -128,8 +141,12 @@ static ls_status step_on_arrays(ls_trainer *t, const ls_batch *batch, int is_bac
 	LS_TRY(take_batch(&own, batch));
 	LS_TRY(ls_sample_check(t->node->graph, &own, t->settings.batch));
 	LS_TRY(expect(t, own.count));
+	LS_TRY(ls_trainer_begin(t, is_backward_only ? "ls_trainer_backward" : "ls_trainer_step", &none));
 	ls_arrays_begin(t->arrays, &own, t->backward_samples, &assign);
-	return leave(t, one_step(t, &assign, is_backward_only, report ? report : &ignored));
+	ls_status status = leave(t, one_step(t, &assign, is_backward_only, report ? report : &ignored));
+	if (is_backward_only)
+		status = count_backward(t, own.count, status);
+	return ls_trainer_end(t, &none, status);
 }
 
 ls_status ls_trainer_step(ls_trainer *t, const ls_batch *batch, ls_trainer_report *report)
@@ -140,15 +157,8 @@ ls_status ls_trainer_step(ls_trainer *t, const ls_batch *batch, ls_trainer_repor
 ls_status ls_trainer_backward(ls_trainer *t, const ls_batch *batch, ls_trainer_report *report)
 {
 	ls_trainer_report r;
-	ls_status status = step_on_arrays(t, batch, 1, &r);
 
-	if (status == LS_ENUMERIC) { /* what was added up is of no use with it */
-		ls_node_trainer_zero_gradient(t->node);
-		t->backward_samples = 0;
-	}
-	if (status != LS_OK)
-		return status;
-	t->backward_samples += (uint64_t)batch->count;
+	LS_TRY(step_on_arrays(t, batch, 1, &r));
 	if (report)
 		*report = r;
 	return LS_OK;
@@ -172,6 +182,7 @@ ls_status ls_trainer_get_gradient(ls_trainer *t, const char *name, float *values
 
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(find_trained(t, name, elements, &param));
+	LS_TRY(ls_argument_check(values, "values"));
 	if (t->node->held_samples == 0)
 		return ls_fail(LS_EINVALID, "there is no gradient: call ls_trainer_backward() first");
 	float scale = ls_node_trainer_held_scale(t->node);
@@ -187,6 +198,7 @@ ls_status ls_trainer_set_gradient(ls_trainer *t, const char *name, const float *
 
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(find_trained(t, name, elements, &param));
+	LS_TRY(ls_argument_check(values, "values"));
 	LS_TRY(ls_model_check_finite("gradients", param->name, values, elements));
 	if (!t->was_set)
 		LS_TRY(ls_node_trainer_means(t->node));
@@ -200,6 +212,7 @@ ls_status ls_trainer_update(ls_trainer *t, double *gradient_norm)
 	double norm;
 
 	LS_TRY(ls_trainer_check(t));
+	LS_TRY(ls_trainer_check_process(t));
 	LS_TRY(leave(t, ls_node_trainer_update(t->node, &norm)));
 	t->backward_samples = 0;
 	t->was_set = 0;
@@ -245,6 +258,23 @@ static void divide(ls_trainer_report *sum, int64_t answers)
 	sum->token_accuracy /= masked;
 }
 
+static ls_status call_hook(ls_trainer *t, const ls_trainer_report *r)
+{
+	if (!t->hook)
+		return LS_OK;
+	t->use.is_in_hook = 1;
+	int wants_end = t->hook(t->hook_context, r) != 0;
+	t->use.is_in_hook = 0;
+	if (wants_end)
+		return ls_fail(LS_EINTERRUPTED, "the program's hook stopped the run after step %lld",
+			       (long long)r->steps);
+	if (t->is_freed)
+		return ls_fail(LS_EINTERRUPTED,
+			       "the program's hook freed the trainer, which ended the run after step %lld",
+			       (long long)r->steps);
+	return LS_OK;
+}
+
 static ls_status run_steps(ls_trainer *t, uint64_t steps, ls_trainer_report *sum, int64_t *answers)
 {
 	for (uint64_t i = 0; i < steps; i++) {
@@ -260,9 +290,9 @@ static ls_status run_steps(ls_trainer *t, uint64_t steps, ls_trainer_report *sum
 		LS_TRY(ls_batches_learn(&t->batches, &whole));
 		add(sum, &r);
 		*answers += whole.answers;
-		if (t->hook && t->hook(t->hook_context, &r) != 0)
-			return ls_fail(LS_EINTERRUPTED, "the program's hook stopped the run after step %lld",
-				       (long long)r.steps);
+		LS_TRY(call_hook(t, &r));
+		if (ls_stop_is_requested(t->stop))
+			return ls_fail(LS_EINTERRUPTED, "stopped on request after step %lld", (long long)r.steps);
 	}
 	return LS_OK;
 }
@@ -309,6 +339,7 @@ static ls_status run_dataset(ls_trainer *t, const ls_dataset *dataset, uint64_t 
 ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps, ls_trainer_report *report)
 {
 	ls_trainer_report sum = { 0 };
+	ls_trainer_use none;
 	uint64_t count = (uint64_t)steps;
 	int64_t answers = 0;
 
@@ -322,9 +353,11 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 			       ls_dataset_describe(dataset)->name);
 	LS_TRY(ls_model_learn_data(t->model, dataset));
 	LS_TRY(ls_transforms_init(&t->transforms, t->augment, dataset, t->settings.seed));
-	ls_status status = run_dataset(t, dataset, count, &sum, &answers);
+	ls_status status = ls_trainer_begin(t, "ls_trainer_run", &none);
+	if (status == LS_OK)
+		status = run_dataset(t, dataset, count, &sum, &answers);
 	ls_transforms_release(&t->transforms);
-	LS_TRY(status);
+	LS_TRY(ls_trainer_end(t, &none, status));
 	divide(&sum, answers);
 	if (report)
 		*report = sum;
@@ -335,11 +368,13 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 
 enum { EVAL_BATCH = 256 };
 
-ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, ls_eval_result *result)
+static int is_stopping(void *context)
 {
-	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
-	if (!dataset)
-		return ls_fail(LS_EINVALID, "the dataset is NULL");
+	return ls_stop_is_requested(((const ls_trainer *)context)->stop);
+}
+
+static ls_status evaluate(ls_trainer *t, const ls_dataset *dataset, ls_eval_result *result)
+{
 	const ls_node_trainer *node = t->node;
 	ls_evaluator_options options = { .graph = node->graph,
 					 .dataset = dataset,
@@ -352,9 +387,22 @@ ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, 
 
 	LS_TRY(ls_graph_fits(node->graph, ls_dataset_describe(dataset)));
 	LS_TRY(ls_evaluator_new(&evaluator, &options));
+	ls_evaluator_set_stop(evaluator, is_stopping, t);
 	ls_status status = ls_evaluator_run(evaluator, node->params, node->buffers, NULL, NULL, result);
 	ls_evaluator_free(evaluator);
 	return status;
+}
+
+ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, ls_eval_result *result)
+{
+	ls_trainer_use outer;
+
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (!dataset)
+		return ls_fail(LS_EINVALID, "the dataset is NULL");
+	LS_TRY(ls_argument_check(result, "result"));
+	LS_TRY(ls_trainer_begin(t, "ls_trainer_evaluate_dataset", &outer));
+	return ls_trainer_end(t, &outer, evaluate(t, dataset, result));
 }
 
 /* Arrays as a dataset. */

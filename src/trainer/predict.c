@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/handles.h"
 #include "base/memory.h"
 #include "trainer/sample_check.h"
 
@@ -197,12 +198,26 @@ static void run(job *j)
 	ls_devices_leave(p->devices);
 }
 
+static ls_status check_arrays(const void *samples, const char *name, int64_t count, const float *logits)
+{
+	if (count == 0)
+		return LS_OK;
+	LS_TRY(ls_argument_check(samples, name));
+	return ls_argument_check(logits, "logits");
+}
+
+int ls_predictor_is_lost(const ls_predictor *p)
+{
+	return ls_devices_are_lost(p->devices);
+}
+
 ls_status ls_predictor_run(ls_predictor *p, const float *images, int64_t count, float *logits)
 {
 	job j = { .predictor = p, .images = images, .count = count, .logits = logits };
 
 	if (p->options.graph->tokens_max > 0)
 		return ls_fail(LS_EMISMATCH, "the model takes text, not images");
+	LS_TRY(check_arrays(images, "images", count, logits));
 	run(&j);
 	return LS_OK;
 }
@@ -213,6 +228,7 @@ ls_status ls_predictor_run_text(ls_predictor *p, const ls_text_sample *samples, 
 
 	if (p->options.graph->tokens_max == 0)
 		return ls_fail(LS_EMISMATCH, "the model takes images, not text");
+	LS_TRY(check_arrays(samples, "samples", count, logits));
 	for (int64_t i = 0; i < count; i++)
 		LS_TRY(ls_sample_check_text(p->options.graph, &samples[i], i));
 	run(&j);

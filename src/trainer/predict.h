@@ -24,6 +24,9 @@ typedef struct ls_predictor_options {
 ls_status ls_predictor_new(ls_predictor **out, const ls_predictor_options *options);
 void ls_predictor_free(ls_predictor *predictor); /* harmless on NULL */
 
+/* Whether this process was forked since: its threads are gone. All that is left is to free it. */
+int ls_predictor_is_lost(const ls_predictor *predictor);
+
 /* With these weights from now on: (total) and (buffers), borrowed. */
 void ls_predictor_set_params(ls_predictor *predictor, const float *params, const float *buffers);
 

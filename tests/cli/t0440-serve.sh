@@ -66,6 +66,7 @@ bad = {"few": [[1, 2]], "rows": [rows(image(0))[:27]], "range": [image(1), [256]
 for name, inputs in bad.items():
     write(f"bad-{name}.json", {"inputs": inputs})
 write("bad-large.json", {"inputs": [[1e300] * 784], "values": "normalised"})
+write("bad-infinite.json", {"inputs": [image(0), [3e38] * 784], "values": "normalised"})
 write("bad-both.json", {"inputs": [image(0)], "images": ["x"]})
 write("bad-field.json", {"inputs": [image(0)], "topp": 3})
 write("bad-top.json", {"inputs": [image(0)], "top": 0})
@@ -111,6 +112,7 @@ bad null 400 'inputs\[0\]\[0\] is not a number'
 bad none 400 '..inputs.. is not a list with at least one element'
 bad flat 400 'inputs\[0\] is not a list; expected 784 numbers'
 bad large 400 'inputs\[0\]\[0\] is larger than a float can be'
+bad infinite 422 'inputs\[1\]: output 0 of the model is not a finite number: the values of the input are too large'
 bad both 400 'the request has more than one of'
 bad field 400 '..topp.. is not a field of a request'
 bad top 400 '..top.. is not a whole number'
@@ -132,6 +134,15 @@ is "a length that is none" "$(client raw 'POST /predict HTTP/1.1\r\nHost: x\r\nC
 for lengths in 'Content-Length: 0\r\nContent-Length: 5' 'Content-Length: 5\r\nTransfer-Encoding: chunked'; do
 	is "two lengths" "$(client raw "GET /healthz HTTP/1.1\r\nHost: x\r\n$lengths\r\n\r\n0\r\n\r\n")" 400
 done
+for name in 'Content-Length ' 'Content-Length\x0b' 'Content-Length\t' 'X(Y)'; do
+	is "a header name that is none hides no second request: '$name'" \
+		"$(client answers "POST /predict HTTP/1.1\r\nHost: x\r\n$name: 42\r\n\r\nGET /metrics HTTP/1.1\r\nHost: smuggled\r\n\r\n  ")" 400
+done
+is "no Host, or two" "$(client raw 'GET /healthz HTTP/1.1\r\n\r\n') $(client raw 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n')" "400 400"
+is "before HTTP/1.1 none is needed" "$(client raw 'GET /healthz HTTP/1.0\r\n\r\n')" 200
+for coding in gzip xchunked 'gzip, chunked' identity; do
+	is "Transfer-Encoding: $coding is answered at once" "$(client prompt "POST /predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: $coding\r\n\r\n{}")" 501
+done
 head -c 9000000 /dev/zero >large
 is "a body that is too large" "$(ask --data-binary @large "$url/predict")" 413
 is "also when it does not say so before" "$(ask -H 'Transfer-Encoding: chunked' --data-binary @large "$url/predict")" 413
@@ -141,7 +152,7 @@ is "a token that nobody asked for does no harm" "$(ask -H 'Authorization: Bearer
 # ---- metrics ----
 
 is "GET /metrics" "$(ask "$url/metrics")" 200
-for line in 'lockstep_requests_total\{code="413"\} 3' 'lockstep_requests_total\{code="404"\} 1' 'lockstep_samples_total 7' \
+for line in 'lockstep_requests_total\{code="413"\} 3' 'lockstep_requests_total\{code="404"\} 1' 'lockstep_samples_total 9' \
 	'lockstep_batch_samples_count [1-9]' 'lockstep_request_seconds_count 4' 'lockstep_connections [1-9]'; do
 	like "has $line" "$(cat answer)" "^$line"
 done
@@ -186,8 +197,9 @@ done
 # ---- slow clients, many clients ----
 
 start --timeout 1.5 --max-connections 20
-is "connections that complete no request are closed" "$(client slow 6 | xargs)" "silent closed head closed body closed idle closed"
+is "connections that complete no request are closed" "$(client slow 6 | xargs)" "silent closed head closed body 408 idle closed"
 like "and counted" "$(curl -s "$url/metrics")" '^lockstep_timeouts_total [4-9]'
+like "with their answers" "$(curl -s "$url/metrics")" '^lockstep_requests_total\{code="408"\} 1'
 is "more connections than allowed get 503, until some are closed" "$(client crowd 30 | xargs)" "503 200"
 is "the server is well" "$(ask "$url/healthz")" 200
 stop

@@ -171,6 +171,42 @@ static void test_handles_that_were_freed(void **state)
 	ls_dataset_free(set);
 }
 
+static void test_arguments_that_are_null(void **state)
+{
+	ls_dataset *set = open_set("glyphs"), *words = open_set("babble-pairs");
+	ls_model *model = make_model("mlp", set), *reader = make_model("bert-tiny", words);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	samples *s = malloc(sizeof(*s));
+	ls_batch batch = take(s, set, 0);
+	float logits[10];
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_fails(ls_model_predict(model, NULL, 1, logits), LS_EINVALID, "`images` is NULL");
+	assert_fails(ls_model_predict(model, s->images, 1, NULL), LS_EINVALID, "`logits` is NULL");
+	assert_fails(ls_model_predict_text(reader, NULL, 1, logits), LS_EINVALID, "`samples` is NULL");
+	assert_ok(ls_model_predict(model, NULL, 0, NULL));
+	assert_fails(ls_model_interpret(model, NULL, 1), LS_EINVALID, "`logits` is NULL");
+	assert_fails(ls_model_describe(model, NULL), LS_EINVALID, "`out` is NULL");
+	assert_fails(ls_model_get(model, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	assert_fails(ls_model_set(model, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	assert_fails(ls_model_save(model, NULL), LS_EINVALID, "`path` is NULL");
+	assert_fails(ls_model_export_onnx(model, NULL), LS_EINVALID, "`path` is NULL");
+	assert_fails(ls_trainer_evaluate_dataset(trainer, set, NULL), LS_EINVALID, "`result` is NULL");
+	assert_fails(ls_trainer_evaluate(trainer, &batch, NULL), LS_EINVALID, "`result` is NULL");
+	assert_fails(ls_trainer_get_lr(trainer, NULL), LS_EINVALID, "`lr` is NULL");
+	assert_fails(ls_trainer_get_position(trainer, NULL), LS_EINVALID, "`out` is NULL");
+	assert_ok(ls_trainer_backward(trainer, &batch, NULL));
+	assert_fails(ls_trainer_get_gradient(trainer, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	assert_fails(ls_trainer_set_gradient(trainer, "fc1.bias", NULL, 256), LS_EINVALID, "`values` is NULL");
+	ls_trainer_free(trainer);
+	ls_model_free(reader);
+	ls_model_free(model);
+	free(s);
+	ls_dataset_free(words);
+	ls_dataset_free(set);
+}
+
 static int stop_at_third(void *context, const ls_trainer_report *report)
 {
 	*(int *)context += 1;
@@ -196,6 +232,130 @@ static void test_the_hook_stops_a_run(void **state)
 	ls_dataset_free(set);
 }
 
+static int request_at_third(void *context, const ls_trainer_report *report)
+{
+	if (report->steps == 3)
+		ls_stop_request(context);
+	return 0;
+}
+
+static void test_a_request_to_stop(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	ls_stop *stop = NULL;
+	ls_eval_result result;
+	samples *s = malloc(sizeof(*s));
+	ls_batch batch = take(s, set, 0);
+	(void)state;
+	assert_ok(ls_stop_new(&stop));
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_ok(ls_trainer_set_stop(trainer, stop));
+	assert_ok(ls_trainer_set_hook(trainer, request_at_third, stop));
+	assert_fails(ls_trainer_run(trainer, set, STEPS, NULL), LS_EINTERRUPTED, "stopped on request after step 3");
+	assert_fails(ls_trainer_evaluate_dataset(trainer, set, &result), LS_EINTERRUPTED, "stopped after 0 of 75");
+	assert_fails(ls_trainer_evaluate(trainer, &batch, &result), LS_EINTERRUPTED, "stopped after 0 of 24");
+	ls_stop_clear(stop);
+	assert_ok(ls_trainer_evaluate_dataset(trainer, set, &result));
+	assert_ok(ls_trainer_run(trainer, set, STEPS - 3, NULL));
+	assert_int_equal(fingerprint(model), train("mlp", set, &o));
+	ls_stop_request(stop);
+	assert_ok(ls_trainer_set_stop(trainer, NULL));
+	assert_ok(ls_trainer_evaluate_dataset(trainer, set, &result));
+	ls_stop_free(stop);
+	assert_fails(ls_trainer_set_stop(trainer, stop), LS_EINVALID, "the stop handle was freed");
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+	free(s);
+}
+
+/* What is called in a hook, by the number of the step. */
+typedef struct caller {
+	ls_trainer *trainer;
+	ls_model *model;
+	const ls_dataset *set;
+	const char *directory;
+	samples *s;
+	int calls;
+} caller;
+
+static int call_again(void *context, const ls_trainer_report *report)
+{
+	static const char why[] = "this trainer is in ls_trainer_run(): call this when that has returned";
+	caller *c = context;
+	ls_batch batch = take(c->s, c->set, 0);
+	ls_eval_result result;
+	float value = 0;
+	double lr = 0;
+	(void)report;
+	assert_fails(ls_trainer_run(c->trainer, c->set, 1, NULL), LS_EINVALID, why);
+	assert_fails(ls_trainer_step(c->trainer, &batch, NULL), LS_EINVALID, why);
+	assert_fails(ls_trainer_backward(c->trainer, &batch, NULL), LS_EINVALID, why);
+	assert_fails(ls_trainer_update(c->trainer, NULL), LS_EINVALID, why);
+	assert_fails(ls_trainer_zero_gradient(c->trainer), LS_EINVALID, why);
+	assert_fails(ls_trainer_set_gradient(c->trainer, "fc1.bias", &value, 1), LS_EINVALID, why);
+	assert_fails(ls_trainer_load(c->trainer, c->directory), LS_EINVALID, why);
+	assert_ok(ls_trainer_evaluate_dataset(c->trainer, c->set, &result));
+	assert_ok(ls_trainer_evaluate(c->trainer, &batch, &result));
+	assert_ok(ls_trainer_save(c->trainer, c->directory, 1));
+	assert_ok(ls_trainer_get_lr(c->trainer, &lr));
+	assert_true(fingerprint(c->model) != 0);
+	c->calls++;
+	return 0;
+}
+
+/* What is refused leaves the run as it was. */
+static void test_calls_in_a_hook(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	caller c = { .model = model, .set = set, .directory = *state, .s = malloc(sizeof(*c.s)) };
+	assert_ok(ls_trainer_new(&c.trainer, model, &o));
+	assert_ok(ls_trainer_set_hook(c.trainer, call_again, &c));
+	assert_ok(ls_trainer_run(c.trainer, set, STEPS, NULL));
+	assert_int_equal(c.calls, STEPS);
+	assert_int_equal(fingerprint(model), train("mlp", set, &o));
+	ls_trainer_free(c.trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+	free(c.s);
+}
+
+static int free_at_second(void *context, const ls_trainer_report *report)
+{
+	caller *c = context;
+	double lr;
+	if (++c->calls == 2) {
+		ls_trainer_free(c->trainer);
+		ls_trainer_free(c->trainer);
+		assert_fails(ls_trainer_get_lr(c->trainer, &lr), LS_EINVALID, "the trainer was freed");
+	}
+	return report->steps > 2;
+}
+
+static void test_a_hook_frees_its_trainer(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	caller c = { .set = set };
+	(void)state;
+	assert_ok(ls_trainer_new(&c.trainer, model, &o));
+	assert_ok(ls_trainer_set_hook(c.trainer, free_at_second, &c));
+	assert_fails(ls_trainer_run(c.trainer, set, STEPS, NULL), LS_EINTERRUPTED,
+		     "the program's hook freed the trainer, which ended the run after step 2");
+	assert_int_equal(c.calls, 2);
+	assert_ok(ls_trainer_new(&c.trainer, model, &o)); /* the model has none any more */
+	ls_trainer_free(c.trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+}
+
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_options_are_checked, test_samples_are_checked,
 	       test_gradients_are_checked, test_a_loss_that_is_not_finite, test_handles_that_were_freed,
-	       test_the_hook_stops_a_run)
+	       test_arguments_that_are_null, test_the_hook_stops_a_run, test_a_request_to_stop, test_calls_in_a_hook,
+	       test_a_hook_frees_its_trainer)
