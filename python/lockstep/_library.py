@@ -6,11 +6,11 @@ import os
 import pathlib
 import re
 import threading
-import weakref
 from typing import Any, Callable, List, Optional, TypeVar, Union
 
+from lockstep import _end
 from lockstep._binding import ffi
-from lockstep._errors import BY_STATUS, ClosedError, Error, InterruptedRunError
+from lockstep._errors import BY_STATUS, Error, InterruptedRunError
 
 T = TypeVar("T")
 Path = Union[str, "os.PathLike[str]"]
@@ -104,42 +104,6 @@ def c_text(value: Path) -> Any:
     return ffi.new("char[]", encoded)
 
 
-class Handle:
-    """An object of the library: freed by close(), at the end of a with block, or when nobody uses it any more.
-
-    The library wants objects to be used from one thread at a time; `_lock` sees to that.
-    """
-
-    def __init__(self, pointer: Any, free: Callable[[Any], None]) -> None:
-        self._pointer: Any = pointer
-        self._lock = threading.RLock()
-        self._finalizer = weakref.finalize(self, free, pointer)
-
-    @property
-    def closed(self) -> bool:
-        return self._pointer is None
-
-    def _use(self) -> Any:
-        """The C pointer; an exception if it was freed."""
-        if self._pointer is None:
-            raise ClosedError(f"this {type(self).__name__} is closed")
-        return self._pointer
-
-    def close(self) -> None:
-        """Free it. Harmless when it is closed."""
-        with self._lock:
-            if self._pointer is not None:
-                self._pointer = None
-                self._finalizer()
-
-    def _give_away(self) -> Any:
-        """The C pointer, which somebody else frees from now on."""
-        pointer = self._use()
-        self._pointer = None
-        self._finalizer.detach()
-        return pointer
-
-
 class Caught:
     """The first exception of callbacks, kept until C code has returned, and raised there."""
 
@@ -173,9 +137,14 @@ class Caught:
 
 def interruptible(call: Callable[[], T], stop: Callable[[], None]) -> T:
     """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop` is
-    called, and KeyboardInterrupt raised when the call has returned."""
-    if threading.current_thread() is not threading.main_thread():
-        return call()
+    called, and KeyboardInterrupt raised when the call has returned. In a callback, whose thread has the turn of a handle, it runs there."""
+    with _end.stoppable(stop):
+        if threading.current_thread() is not threading.main_thread() or _end.inside.depth > 0:
+            return call()
+        return _in_a_thread(call, stop)
+
+
+def _in_a_thread(call: Callable[[], T], stop: Callable[[], None]) -> T:
     results: List[T] = []
     errors: List[BaseException] = []
     done = threading.Event()

@@ -13,7 +13,8 @@ from lockstep._arrays import Floats
 from lockstep._binding import ffi
 from lockstep._data import normalisation_of
 from lockstep._graph import Graph
-from lockstep._library import Caught, Handle, Options, Path, c_text, check, interruptible, lib, text
+from lockstep._handle import Handle
+from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, text
 
 CHUNK = 4096  # samples per call of C, between which Ctrl-C is seen
 
@@ -59,9 +60,7 @@ class Model(Handle):
         Of a Graph, only `seed` is used."""
         out = ffi.new("ls_model **")
         if isinstance(model, Graph):
-            with model._lock:
-                check(lib.ls_model_new(out, model._use(), seed))
-                model._give_away()
+            model._give_away(lambda graph: check(lib.ls_model_new(out, graph, seed)))
         else:
             if len(input) != 3 or min(input) < 1:
                 raise ValueError(f"input: {input}; it must be (channels, height, width), each 1 or more")
@@ -135,25 +134,25 @@ class Model(Handle):
 
     def _facts(self) -> Any:
         facts = ffi.new("ls_model_facts *")
-        check(lib.ls_model_describe(self._use(), facts))
+        with self._turn() as pointer:
+            check(lib.ls_model_describe(pointer, facts))
         return facts
 
     @property
     def fingerprint(self) -> str:
         """xxh64 of parameters and running statistics, 16 hexadecimal digits, as `lockstep train` prints it."""
-        with self._lock:
-            return f"{self._facts().fingerprint:016x}"
+        return f"{self._facts().fingerprint:016x}"
 
     @property
     def normalisation(self) -> Optional[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
         """(mean, deviation) of the images that it was trained on; None: not known, or text."""
-        with self._lock:
-            return normalisation_of(lib.ls_model_normalisation(self._use()))
+        with self._turn() as pointer:
+            return normalisation_of(lib.ls_model_normalisation(pointer))
 
     def set_devices(self, devices: int = 0, threads: int = 0) -> None:
         """Predict on this many devices (0: one per core) with this many threads each."""
-        with self._lock:
-            check(lib.ls_model_set_devices(self._use(), devices, threads))
+        with self._turn() as pointer:
+            check(lib.ls_model_set_devices(pointer, devices, threads))
 
     # ---- prediction
 
@@ -170,11 +169,11 @@ class Model(Handle):
         out = _arrays.pointer(logits, "float")
         for first in range(0, len(samples), CHUNK):
             count = min(CHUNK, len(samples) - first)
-            with self._lock:
-                check(samples.predict(self._use(), first, count, out + first * self.outputs))
+            with self._turn() as pointer:
+                check(samples.predict(pointer, first, count, out + first * self.outputs))
         if probabilities and len(logits):
-            with self._lock:
-                check(lib.ls_model_interpret(self._use(), out, len(logits)))
+            with self._turn() as pointer:
+                check(lib.ls_model_interpret(pointer, out, len(logits)))
         return logits
 
     def generate(
@@ -219,8 +218,8 @@ class Model(Handle):
             "int(void *)", lambda _: int(stopped[0] or caught.error is not None), error=1))  # fmt: skip
 
         def call() -> None:
-            with self._lock:
-                caught.check(lib.ls_generate(self._use(), options.pointer, ffi.NULL))
+            with self._turn() as pointer:
+                caught.check(lib.ls_generate(pointer, options.pointer, ffi.NULL))
 
         def stop() -> None:
             stopped[0] = True
@@ -231,7 +230,7 @@ class Model(Handle):
     def _images(self, x: Any, segments: Any) -> _Images:
         if segments is not None:
             raise TypeError("segments are for models of text")
-        self._use()  # an error if it was closed
+        self._check()  # an error if it was closed
         array = np.asarray(x)
         if array.dtype.kind == "f":  # the usual case, which every step of a loop pays for
             return _Images(_arrays.floats(array, "x", (-1, *self.input_shape)))
@@ -244,8 +243,9 @@ class Model(Handle):
     def _list_parameters(self) -> List[Parameter]:
         found: List[Parameter] = []
         row = ffi.new("ls_model_param *")
-        while lib.ls_model_param_at(self._use(), len(found), row):
-            found.append(Parameter(text(row.name), tuple(row.shape[0 : row.rank]), bool(row.is_trained)))
+        with self._turn() as pointer:
+            while lib.ls_model_param_at(pointer, len(found), row):
+                found.append(Parameter(text(row.name), tuple(row.shape[0 : row.rank]), bool(row.is_trained)))
         return found
 
     def parameter_infos(self) -> List[Parameter]:
@@ -278,13 +278,13 @@ class Model(Handle):
 
     def save(self, path: Path) -> None:
         """A safetensors file that load() and PyTorch read."""
-        with self._lock:
-            check(lib.ls_model_save(self._use(), c_text(path)))
+        with self._turn() as pointer:
+            check(lib.ls_model_save(pointer, c_text(path)))
 
     def export_onnx(self, path: Path) -> None:
         """An ONNX file: the same logits in other programs."""
-        with self._lock:
-            check(lib.ls_model_export_onnx(self._use(), c_text(path)))
+        with self._turn() as pointer:
+            check(lib.ls_model_export_onnx(pointer, c_text(path)))
 
 
 class Parameters(MutableMapping[str, Floats]):
@@ -302,15 +302,15 @@ class Parameters(MutableMapping[str, Floats]):
     def __getitem__(self, name: str) -> Floats:
         row = self._row(name)
         values = np.empty(row.shape, dtype=np.float32)
-        with self._model._lock:
-            check(lib.ls_model_get(self._model._use(), name.encode(), _arrays.pointer(values, "float"), values.size))
+        with self._model._turn() as pointer:
+            check(lib.ls_model_get(pointer, name.encode(), _arrays.pointer(values, "float"), values.size))
         return values
 
     def __setitem__(self, name: str, values: Any) -> None:
         row = self._row(name)
         array = _arrays.floats(values, name, row.shape)
-        with self._model._lock:
-            check(lib.ls_model_set(self._model._use(), name.encode(), _arrays.pointer(array, "float"), array.size))
+        with self._model._turn() as pointer:
+            check(lib.ls_model_set(pointer, name.encode(), _arrays.pointer(array, "float"), array.size))
 
     def __delitem__(self, name: str) -> None:
         raise TypeError("a parameter cannot be removed from a model")

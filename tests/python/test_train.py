@@ -294,6 +294,37 @@ def test_ctrl_c_stops_an_evaluation(tmp_path):
     assert out == "interrupted\n" and running.returncode == 0
 
 
+def test_ctrl_c_stops_an_evaluation_of_a_trainer(digits):
+    """Of a dataset that takes hours to read; afterwards trainer and dataset are as before."""
+
+    class Slow(Digits):
+        slow = True
+
+        def __len__(self):
+            return 10**6 if self.slow else len(self.labels)
+
+        def __getitem__(self, index):
+            if index == 20 and self.slow:
+                os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01 if self.slow else 0)
+            return self.images[index % 320], self.labels[index % 320]
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with lockstep.Model("mlp") as model, lockstep.Trainer(model, batch=64) as trainer:
+            own = Slow(*digits)
+            data = lockstep.Dataset.wrap(own, classes=10)
+            began = time.monotonic()
+            with pytest.raises(KeyboardInterrupt):
+                trainer.evaluate(data)
+            assert time.monotonic() - began < 30
+            own.slow = False
+            assert data[21][1] == digits[1][21]
+            assert trainer.evaluate(lockstep.Dataset.wrap(own, classes=10)).accuracy == trainer.evaluate(*digits).accuracy
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_plot_and_metrics(tmp_path):
     small(epochs=2, run=tmp_path / "run", log_every=1)
     kinds = {row["kind"] for row in lockstep.metrics(tmp_path / "run")}
