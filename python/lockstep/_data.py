@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -11,7 +12,7 @@ from lockstep import _arrays
 from lockstep._arrays import Floats, Labels, Normalisation
 from lockstep._binding import ffi
 from lockstep._handle import Handle
-from lockstep._library import Caught, Options, Path, c_text, check, lib, text
+from lockstep._library import Caught, Options, Path, c_text, check, lib, number, text
 
 
 TASKS = ("classification", "multi-label", "regression")  # in the order of ls_task
@@ -152,6 +153,9 @@ class Dataset(Handle):
         """Any object with __len__ and __getitem__, whose samples are (image, label): an image (C, H, W) of floats,
         normalised, and a whole number below `classes`. It is asked from several threads, in any order, and must give the
         same sample for the same index. What it raises ends the run and is raised there."""
+        if len(samples) == 0:
+            raise ValueError("samples: there are none")
+        classes = number("classes", classes, "int")
         first = samples[0]
         shape = np.asarray(_sample(first, 0)[0]).shape
         if len(shape) != 3:
@@ -227,6 +231,9 @@ class Dataset(Handle):
         return self._samples
 
     def __getitem__(self, index: int) -> Union[Tuple[Floats, int], TextSample]:
+        if isinstance(index, slice):
+            raise TypeError("a sample's number, not a slice; arrays(start, stop) returns several samples")
+        index = operator.index(index)
         place = index + self._samples if index < 0 else index
         if not 0 <= place < self._samples:
             raise IndexError(f"sample {index} of {self._samples}")
@@ -320,7 +327,7 @@ def _info(name: str, samples: int, shape: Tuple[int, ...], classes: int) -> Any:
     info.name = name.encode()[:63]
     info.samples = samples
     info.channels, info.height, info.width = shape
-    info.classes = classes
+    info.classes = number("classes", classes, "int")
     return info
 
 

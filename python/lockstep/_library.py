@@ -6,7 +6,9 @@ import os
 import pathlib
 import re
 import threading
-from typing import Any, Callable, List, Optional, TypeVar, Union
+from typing import Any, Callable, List, Optional, Tuple, TypeVar, Union
+
+import numpy as np
 
 from lockstep import _end
 from lockstep._binding import ffi
@@ -35,7 +37,7 @@ def text(pointer: Any) -> str:
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
-METHODS = {"backward": "backward()", "update": "update()", "zero_gradient": "zero_grad()", "set_gradient": "set one of gradients()"}
+METHODS = {"zero_gradient": "zero_grad()", "set_gradient": "set one of gradients()"}  # that have another name here
 
 
 def version_text() -> str:
@@ -50,7 +52,8 @@ def message() -> str:
 def in_python(line: str) -> str:
     """A message with keyword arguments in place of fields of options and flags of the command, and methods in place of
     functions."""
-    line = re.sub(r"\bls_trainer_(\w+)\(\)", lambda match: METHODS.get(match.group(1), match.group(0)), line)
+    line = line.replace("ls_graph_finish() and check its status", "finish()")
+    line = re.sub(r"\bls_(?:trainer_|graph_|)(\w+)\(\)", lambda match: METHODS.get(match.group(1), f"{match.group(1)}()"), line)
     return re.sub(r"--([a-z][a-z-]+)", _flag, re.sub(r"\boptions\.(?=[a-z])", "", line))
 
 
@@ -86,15 +89,48 @@ class Options:
 
     def set_text(self, field: str, value: Optional[Path]) -> None:
         if value is not None:
+            if not isinstance(value, (str, os.PathLike)):
+                raise TypeError(f"{field}={value!r}: a text is wanted, not {type(value).__name__}")
             setattr(self.pointer, field, self.keep(c_text(value)))
 
     def set(self, **fields: Any) -> None:
         """Numbers and texts by name; None leaves the default."""
         for field, value in fields.items():
-            if isinstance(value, (str, os.PathLike)):
-                self.set_text(field, value)
-            elif value is not None:
-                setattr(self.pointer, field, value)
+            if value is not None:
+                kind = _field_type(self.pointer, field)
+                if kind.kind == "pointer":
+                    self.set_text(field, value)
+                else:
+                    setattr(self.pointer, field, number(field, value, kind))
+
+
+def _field_type(pointer: Any, field: str) -> Any:
+    """cffi's type of a field of the struct."""
+    return dict(ffi.typeof(pointer).item.fields)[field].type
+
+
+def number(name: str, value: Any, kind: Any) -> Any:
+    """A number for C, of the setting `name` and the C type `kind`; an exception if it is none or does not fit."""
+    kind = ffi.typeof(kind) if isinstance(kind, str) else kind
+    is_real = kind.cname in ("float", "double")
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, (int, np.integer, np.bool_)) and not (is_real and isinstance(value, (float, np.floating))):
+        raise TypeError(f"{name}={value!r}: a {'' if is_real else 'whole '}number is wanted, not {type(value).__name__}")
+    try:
+        return float(value) if is_real else int(ffi.new(f"{'int' if kind.kind == 'enum' else kind.cname} *", int(value))[0])
+    except OverflowError:
+        if is_real:
+            raise ValueError(f"{name}={value!r} is too large") from None
+        low, high = _range(kind)
+        raise ValueError(f"{name}={value!r}; it is from {low} to {high}") from None
+
+
+def _range(kind: Any) -> Tuple[int, int]:
+    """Of a C type of whole numbers."""
+    bits = 8 * ffi.sizeof(kind)
+    is_signed = int(ffi.cast(kind, -1)) < 0
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
 
 
 def c_text(value: Path) -> Any:

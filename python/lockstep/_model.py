@@ -14,7 +14,7 @@ from lockstep._binding import ffi
 from lockstep._data import normalisation_of
 from lockstep._graph import Graph
 from lockstep._handle import Handle
-from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, text
+from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number, text
 
 CHUNK = 4096  # samples per call of C, between which Ctrl-C is seen
 
@@ -59,19 +59,21 @@ class Model(Handle):
         """A model of models() for images `input` (C, H, W), or text of up to `tokens` tokens; 0 means the model's default there.
         Of a Graph, only `seed` is used."""
         out = ffi.new("ls_model **")
+        seed = number("seed", seed, "uint64_t")
         if isinstance(model, Graph):
             model._give_away(lambda graph: check(lib.ls_model_new(out, graph, seed)))
         else:
-            if len(input) != 3 or min(input) < 1:
-                raise ValueError(f"input: {input}; it must be (channels, height, width), each 1 or more")
-            if classes < 1:
+            if not isinstance(model, str):
+                raise TypeError(f"model: a name or a Graph, not {type(model).__name__}")
+            shape_of(input)
+            if number("classes", classes, "int") < 1:
                 raise ValueError(f"classes: {classes}; a model has at least 1")
             options = Options("ls_model_options")
             options.set(name=model, classes=classes, dropout=dropout, label_smoothing=label_smoothing)
             options.pointer.channels, options.pointer.height, options.pointer.width = input
-            shape = options.pointer.text
-            shape.tokens, shape.masked, shape.vocabulary, shape.layers = tokens, masked, vocabulary, layers
-            shape.hidden, shape.heads, shape.ffn, shape.positions = hidden, heads, ffn, positions
+            for field, value in dict(tokens=tokens, masked=masked, vocabulary=vocabulary, layers=layers, hidden=hidden, heads=heads, ffn=ffn,
+                                     positions=positions).items():  # fmt: skip
+                setattr(options.pointer.text, field, number(field, value, "int"))
             check(lib.ls_model_new_named(out, options.pointer, seed))
         self._begin(out[0])
 
@@ -100,7 +102,7 @@ class Model(Handle):
         options = Options("ls_model_load_options")
         options.set(source=source, best=int(best), model=model, data=data, data_dir=data_dir, vocab=vocab, seq_len=seq_len, layers=layers,
                     width=width, heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
-                    input="x".join(str(n) for n in input) if input is not None else None)  # fmt: skip
+                    input="x".join(str(n) for n in shape_of(input)) if input is not None else None)  # fmt: skip
         out = ffi.new("ls_model **")
         check(lib.ls_model_load(out, options.pointer))
         made = cls.__new__(cls)
@@ -152,7 +154,7 @@ class Model(Handle):
     def set_devices(self, devices: int = 0, threads: int = 0) -> None:
         """Predict on this many devices (0: one per core) with this many threads each."""
         with self._turn() as pointer:
-            check(lib.ls_model_set_devices(pointer, devices, threads))
+            check(lib.ls_model_set_devices(pointer, number("devices", devices, "int64_t"), number("threads", threads, "int64_t")))
 
     # ---- prediction
 
@@ -383,6 +385,16 @@ class _Text:
 
     def predict(self, model: Any, first: int, count: int, out: Any) -> int:
         return int(lib.ls_model_predict_text(model, self.samples + first, count, out))
+
+
+def shape_of(input: Any) -> Tuple[int, int, int]:
+    """The shape of an image; an exception if it is none."""
+    if isinstance(input, str) or not hasattr(input, "__iter__"):
+        raise TypeError(f"input: {input!r}; it is (channels, height, width)")
+    sizes = [number("input", size, "int") for size in input]
+    if len(sizes) != 3 or min(sizes) < 1:
+        raise ValueError(f"input: {input}; it must be (channels, height, width), each 1 or more")
+    return sizes[0], sizes[1], sizes[2]
 
 
 class ModelRow(NamedTuple):

@@ -13,7 +13,7 @@ from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._errors import InterruptedRunError, InvalidError
 from lockstep._handle import Handle
-from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib
+from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number
 from lockstep._model import Model, _Text
 
 if TYPE_CHECKING:
@@ -99,12 +99,14 @@ class Trainer(Handle):
     """
 
     def __init__(self, model: Model, **settings: Unpack[TrainerSettings]) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(f"model: a Model, not {type(model).__name__}; Model(name), Model(graph) and Model.load(run) make one")
         options = Options("ls_trainer_options")
         known = [name for name, _ in ffi.typeof("ls_trainer_options").fields if name != "size"]
         for name, value in settings.items():
             if name not in known:
                 raise TypeError(f"Trainer has no setting '{name}'; it has {', '.join(known)}")
-            options.set(**{name: int(value) if isinstance(value, bool) else value})
+            options.set(**{name: value})
         out = ffi.new("ls_trainer **")
         with model._turn() as pointer:
             check(lib.ls_trainer_new(out, pointer, options.pointer))
@@ -174,7 +176,7 @@ class Trainer(Handle):
         with _end.stoppable(lambda: caught.keep(InterruptedRunError("the program ends"))), self._alone("run()") as pointer, dataset._turn() as samples:
             check(lib.ls_trainer_set_hook(pointer, function, ffi.NULL))
             try:
-                caught.check(lib.ls_trainer_run(pointer, samples, steps, self._report))
+                caught.check(lib.ls_trainer_run(pointer, samples, number("steps", steps, "int64_t"), self._report))
                 return report_of(self._report)
             finally:
                 lib.ls_trainer_set_hook(pointer, ffi.NULL, ffi.NULL)
@@ -224,7 +226,7 @@ class Trainer(Handle):
     @lr.setter
     def lr(self, value: float) -> None:
         with self._turn() as pointer:
-            check(lib.ls_trainer_set_lr(pointer, value))
+            check(lib.ls_trainer_set_lr(pointer, number("lr", value, "double")))
 
     @property
     def position(self) -> Position:
@@ -237,7 +239,7 @@ class Trainer(Handle):
     def save(self, directory: Path, *, keep: int = 2) -> None:
         """A checkpoint of weights, optimizer and position; `keep` of them stay there (0: all)."""
         with self._turn() as pointer:
-            check(lib.ls_trainer_save(pointer, c_text(directory), keep))
+            check(lib.ls_trainer_save(pointer, c_text(directory), number("keep", keep, "int64_t")))
 
     def load(self, directory: Path) -> None:
         """Go on from the newest checkpoint, with the same bits as if there had been no stop."""
