@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -11,12 +13,14 @@ import numpy.typing as npt
 from lockstep import _arrays
 from lockstep._arrays import Floats
 from lockstep._binding import ffi
-from lockstep._data import normalisation_of
+from lockstep._data import TASKS, normalisation_of
 from lockstep._graph import Graph
-from lockstep._handle import Handle
 from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number, text
+from lockstep._samples import Samples
 
-CHUNK = 4096  # samples per call of C, between which Ctrl-C is seen
+# Ctrl-C is seen between calls of C, which get as many samples as take this time, and no more than that. No prediction depends on that.
+CHUNK_S, CHUNK = 0.2, 4096
+MICRO_BATCH = 32  # what a core predicts at a time
 
 
 class Parameter(NamedTuple):
@@ -27,7 +31,7 @@ class Parameter(NamedTuple):
     is_trained: bool  # False: running statistics
 
 
-class Model(Handle):
+class Model(Samples):
     """A graph and its weights.
 
         model = lockstep.Model("resnet18", classes=10)      # initial weights, those of train() with the same seed
@@ -88,6 +92,11 @@ class Model(Handle):
         data: Optional[Path] = None,
         data_dir: Optional[Path] = None,
         vocab: Optional[Path] = None,
+        cased: bool = False,
+        replace_invalid: bool = False,
+        mean: Union[float, Sequence[float], None] = None,
+        deviation: Union[float, Sequence[float], None] = None,
+        labels: Optional[Path] = None,
         seq_len: int = 0,
         layers: int = 0,
         width: int = 0,
@@ -98,9 +107,14 @@ class Model(Handle):
         threads: int = 0,
     ) -> Model:
         """The newest checkpoint of a run directory, or its best weights (`best`, of a run with keep_best), or a .safetensors
-        file. What the run or the file says need not be given again."""
+        file. What the run or the file says need not be given again.
+
+        Files of other programs do not say how images are normalised: `mean` and `deviation` of pixels from 0 to 1, a number per
+        channel or one. `labels` is a file with the name of each class on a line; `vocab` that of the tokenizer, with `cased` it keeps
+        case and accents, with `replace_invalid` it drops bytes that are not UTF-8."""
         options = Options("ls_model_load_options")
-        options.set(source=source, best=int(best), model=model, data=data, data_dir=data_dir, vocab=vocab, seq_len=seq_len, layers=layers,
+        options.set(source=source, best=int(best), model=model, data=data, data_dir=data_dir, vocab=vocab, cased=cased,
+                    replace_invalid=replace_invalid, mean=_numbers("mean", mean), deviation=_numbers("deviation", deviation), labels=labels, seq_len=seq_len, layers=layers,
                     width=width, heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
                     input="x".join(str(n) for n in shape_of(input)) if input is not None else None)  # fmt: skip
         out = ffi.new("ls_model **")
@@ -119,6 +133,7 @@ class Model(Handle):
         self.tokens_max: int = facts.tokens_max
         self.vocabulary: int = facts.vocabulary
         self.outputs: int = facts.outputs
+        self.task: str = TASKS[facts.task]
         self.parameter_count: int = facts.parameters
         self._infos = {row.name: row for row in self._list_parameters()}
 
@@ -163,20 +178,21 @@ class Model(Handle):
         regression numbers in the units of the targets.
 
         `x` is images (N, C, H, W), normalised as the model wants them (`normalisation`); bytes (uint8) are normalised here
-        where the model knows how. C-contiguous float32 is not copied. For models of text it is a sequence of sequences of
-        token ids, and `segments` are 0 or 1 for each of them.
+        where the model knows how. C-contiguous float32 is not copied. For models of text it is a sequence of texts, which are tokenized
+        here, or of sequences of token ids, and `segments` are 0 or 1 for each of them. read_image() and read_row() make samples of files and
+        rows of tables.
         """
         samples = _Text(self, x, segments) if self.is_text else self._images(x, segments).finite()
         logits = np.empty((len(samples), self.outputs), dtype=np.float32)
         out = _arrays.pointer(logits, "float")
-        for first in range(0, len(samples), CHUNK):
-            count = min(CHUNK, len(samples) - first)
+        first, chunk, smallest = 0, _smallest_chunk(), _smallest_chunk()
+        while first < len(samples):
+            count, begin = min(chunk, len(samples) - first), time.monotonic()
             with self._turn() as pointer:
                 check(samples.predict(pointer, first, count, out + first * self.outputs))
-        if probabilities and len(logits):
-            with self._turn() as pointer:
-                check(lib.ls_model_interpret(pointer, out, len(logits)))
-        return logits
+            seconds = max(time.monotonic() - begin, 1e-6)
+            first, chunk = first + count, max(smallest, min(CHUNK, int(count * CHUNK_S / seconds)))
+        return self.interpret(logits) if probabilities and len(logits) else logits
 
     def generate(
         self,
@@ -327,6 +343,11 @@ class Parameters(MutableMapping[str, Floats]):
         return f"<parameters of {self._model!r}>"
 
 
+def _smallest_chunk() -> int:
+    """Work for all cores."""
+    return MICRO_BATCH * len(os.sched_getaffinity(0))
+
+
 class _Images:
     """Images to predict."""
 
@@ -353,13 +374,14 @@ class _Text:
 
     def __init__(self, model: Model, x: Sequence[Any], segments: Optional[Sequence[Any]], labels: Optional[Any] = None) -> None:
         if isinstance(x, (str, bytes)):
-            raise TypeError("x: token ids, not text")
+            raise TypeError("x: a sequence of texts, or of token ids, not one text; put it into a list")
         if segments is not None and len(segments) != len(x):
             raise ValueError(f"segments: {len(segments)} for {len(x)} samples")
         self.rows: List[Any] = []
         self.samples = ffi.new("ls_text_sample[]", len(x))
         for i, row in enumerate(x):
             sample = self.samples[i]
+            row = model.tokenize(row).tokens if isinstance(row, str) else row
             sample.tokens = self._keep(row, model.vocabulary, f"sample {i}: tokens")
             sample.length = len(self.rows[-1])
             if sample.length > model.tokens_max:
@@ -385,6 +407,16 @@ class _Text:
 
     def predict(self, model: Any, first: int, count: int, out: Any) -> int:
         return int(lib.ls_model_predict_text(model, self.samples + first, count, out))
+
+
+def _numbers(name: str, values: Any) -> Optional[str]:
+    """Numbers as the library reads them, "0.485,0.456,0.406"; all digits that they have."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.ndim > 1 or array.size == 0:
+        raise TypeError(f"{name}: a number or one per channel, not {values!r}")
+    return ",".join(repr(float(each)) for each in array.reshape(-1))
 
 
 def shape_of(input: Any) -> Tuple[int, int, int]:

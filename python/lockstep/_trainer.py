@@ -173,7 +173,9 @@ class Trainer(Handle):
             return 0
 
         function = caught.callback("ls_trainer_hook", hook, 1)
-        with _end.stoppable(lambda: caught.keep(InterruptedRunError("the program ends"))), self._alone("run()") as pointer, dataset._turn() as samples:
+        with contextlib.ExitStack() as uses:
+            uses.enter_context(_end.stoppable(lambda: caught.keep(InterruptedRunError("the program ends"))))
+            pointer, samples = uses.enter_context(self._alone("run()")), uses.enter_context(dataset._turn())
             check(lib.ls_trainer_set_hook(pointer, function, ffi.NULL))
             try:
                 caught.check(lib.ls_trainer_run(pointer, samples, number("steps", steps, "int64_t"), self._report))
