@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, Callable, List, Optional, Type
+from typing import Any, Callable, List, NoReturn, Optional, Type
 
 from lockstep import _end
 from lockstep._errors import ClosedError, Error, InvalidError
@@ -106,6 +106,9 @@ class Handle:
     def close(self) -> None:
         """Free it: at once, or when the last call that uses it returns. Harmless when it is closed."""
         self._finalizer()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied, pickled or sent to another process: make it there, or save and load it")
 
     def _check(self) -> None:
         """An exception if it cannot be used."""

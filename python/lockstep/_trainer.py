@@ -209,8 +209,8 @@ class Trainer(Handle):
             if self._call is not None:
                 raise InvalidError(f"{call} inside {self._call} of the same trainer: call it when that has returned; a callback may "
                                    "evaluate, save, set `lr` and use the model")  # fmt: skip
-            self._call = call
             try:
+                self._call = call
                 yield pointer
             finally:
                 self._call = None

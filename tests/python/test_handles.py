@@ -1,6 +1,8 @@
 """When objects are freed: closed in use, in hooks, by other threads, at the end of the program, after a fork."""
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -200,6 +202,13 @@ def test_a_fork_is_told_to_spawn():
         print(trainer.step(x[:16], y[:16]).steps)
         """)
     assert out == "Error\n" * 6 + "0\n2\n"
+
+
+def test_objects_are_not_copied(model, digits):
+    for thing in (model, lockstep.Dataset.from_arrays(*digits), lockstep.Graph()):
+        for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=f"a {type(thing).__name__} cannot be copied, pickled or sent to another process"):
+                copying(thing)
 
 
 def test_what_is_closed_in_use_is_freed():
