@@ -47,7 +47,7 @@ build: ## build everything: command, library, tests, examples
 	$(CONFIGURE)
 	cmake --build "$(BUILD)"
 
-test: ## install what tests need (780 MB on a bare system), build, run all tests; TESTS="words", SANITIZER=address
+test: ## install what tests need (960 MB on a bare system), build, run all tests; TESTS="words", SANITIZER=address
 	tools/install-deps build test packages $(CLANG)
 	$(MAKE) --no-print-directory build
 	tools/python-packages "$(BUILD)"

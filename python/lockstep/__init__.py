@@ -30,6 +30,7 @@ from lockstep._library import version_text as _version_text
 from lockstep._model import Model, ModelRow, Parameter, Parameters, models
 from lockstep._plot import metrics, plot
 from lockstep._safetensors import load_file
+from lockstep._samples import Tokens
 from lockstep._train import Checkpoint, Epoch, Evaluation, Setting, Step, TrainResult, evaluate, settings, train
 from lockstep._trainer import EvalResult, Gradients, Position, Report, Trainer
 from lockstep._value import Value
@@ -41,6 +42,6 @@ __all__ = [
     "Checkpoint", "ClosedError", "Dataset", "DatasetRow", "Epoch", "Error", "EvalResult", "Evaluation", "FileError",
     "FormatError", "Gradients", "Graph", "GraphFacts", "InterruptedRunError", "InvalidError", "MismatchError", "Model", "ModelRow",
     "Node", "NotFoundError", "NumericError", "OutOfMemoryError", "Parameter", "Parameters", "PeerError", "Position", "Report",
-    "Setting", "Step", "TextSample", "TrainResult", "Trainer", "UnsupportedError", "Value", "datasets", "download", "evaluate",
+    "Setting", "Step", "TextSample", "Tokens", "TrainResult", "Trainer", "UnsupportedError", "Value", "datasets", "download", "evaluate",
     "load_file", "metrics", "models", "plot", "settings", "train", "version",
 ]  # fmt: skip

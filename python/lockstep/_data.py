@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 from lockstep import _arrays
 from lockstep._arrays import Floats, Labels, Normalisation
 from lockstep._binding import ffi
-from lockstep._library import Caught, Handle, Options, Path, c_text, check, lib, text
+from lockstep._handle import Handle
+from lockstep._library import Caught, Options, Path, c_text, check, lib, number, text
 
 
 TASKS = ("classification", "multi-label", "regression")  # in the order of ls_task
@@ -151,6 +153,9 @@ class Dataset(Handle):
         """Any object with __len__ and __getitem__, whose samples are (image, label): an image (C, H, W) of floats,
         normalised, and a whole number below `classes`. It is asked from several threads, in any order, and must give the
         same sample for the same index. What it raises ends the run and is raised there."""
+        if len(samples) == 0:
+            raise ValueError("samples: there are none")
+        classes = number("classes", classes, "int")
         first = samples[0]
         shape = np.asarray(_sample(first, 0)[0]).shape
         if len(shape) != 3:
@@ -226,6 +231,9 @@ class Dataset(Handle):
         return self._samples
 
     def __getitem__(self, index: int) -> Union[Tuple[Floats, int], TextSample]:
+        if isinstance(index, slice):
+            raise TypeError("a sample's number, not a slice; arrays(start, stop) returns several samples")
+        index = operator.index(index)
         place = index + self._samples if index < 0 else index
         if not 0 <= place < self._samples:
             raise IndexError(f"sample {index} of {self._samples}")
@@ -238,7 +246,8 @@ class Dataset(Handle):
     @property
     def normalisation(self) -> Optional[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
         """(mean, deviation) of its images; None: text, or data of your own."""
-        return normalisation_of(lib.ls_dataset_normalisation(self._use()))
+        with self._in_use() as pointer:
+            return normalisation_of(lib.ls_dataset_normalisation(pointer))
 
     def arrays(self, start: int = 0, stop: Optional[int] = None) -> Tuple[Floats, Labels]:
         """Images (N, C, H, W) and labels (N) of samples start to stop."""
@@ -249,8 +258,9 @@ class Dataset(Handle):
         numbers = np.empty(len(places), dtype=np.int32)
         to, label = _arrays.pointer(pixels, "float"), _arrays.pointer(numbers, "int32_t")
         values = pixels_of(self.shape)
-        for row, place in enumerate(places):
-            self._caught.check(lib.ls_dataset_read(self._use(), place, to + row * values, label + row))
+        with self._in_use() as pointer:
+            for row, place in enumerate(places):
+                self._caught.check(lib.ls_dataset_read(pointer, place, to + row * values, label + row))
         return pixels, numbers
 
     def targets(self, start: int = 0, stop: Optional[int] = None) -> Floats:
@@ -258,8 +268,9 @@ class Dataset(Handle):
         places = range(*slice(start, stop).indices(self._samples))
         wanted = np.empty((len(places), self.target_count), dtype=np.float32)
         to = _arrays.pointer(wanted, "float")
-        for row, place in enumerate(places):
-            self._caught.check(lib.ls_dataset_read_targets(self._use(), place, to + row * self.target_count))
+        with self._in_use() as pointer:
+            for row, place in enumerate(places):
+                self._caught.check(lib.ls_dataset_read_targets(pointer, place, to + row * self.target_count))
         return wanted
 
     def _read_image(self, index: int) -> Tuple[Floats, int]:
@@ -273,7 +284,8 @@ class Dataset(Handle):
         kept = {field: _arrays.pointer(array, "int32_t") for field, array in arrays.items()}
         for field, place in kept.items():
             setattr(sample, field, place)
-        self._caught.check(lib.ls_dataset_read_text(self._use(), index, 0, sample))
+        with self._in_use() as pointer:
+            self._caught.check(lib.ls_dataset_read_text(pointer, index, 0, sample))
         length, masked = sample.length, sample.masked
         return TextSample(arrays["tokens"][:length], arrays["segments"][:length], arrays["places"][:masked],
                           arrays["targets"][:masked], sample.label)  # fmt: skip
@@ -315,7 +327,7 @@ def _info(name: str, samples: int, shape: Tuple[int, ...], classes: int) -> Any:
     info.name = name.encode()[:63]
     info.samples = samples
     info.channels, info.height, info.width = shape
-    info.classes = classes
+    info.classes = number("classes", classes, "int")
     return info
 
 

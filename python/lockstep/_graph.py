@@ -8,7 +8,8 @@ import numpy as np
 
 from lockstep._arrays import pointer
 from lockstep._binding import ffi
-from lockstep._library import Handle, c_text, check, lib, text
+from lockstep._handle import Handle
+from lockstep._library import c_text, check, lib, text
 from lockstep._operators import ENUMS, Operators, Row
 from lockstep._value import Value
 
@@ -65,20 +66,22 @@ class Graph(Handle, Operators):
 
     def input(self, channels: int, height: int, width: int) -> Value:
         """The input: images (C, H, W)."""
-        return self._value(lib.ls_input(self._use(), channels, height, width))
+        with self._turn() as graph:
+            return self._value(lib.ls_input(graph, channels, height, width))
 
     def text_input(self, longest: int, masked: int = 0) -> Value:
         """The input: samples of up to `longest` tokens, of which up to `masked` are to be predicted."""
-        return self._value(lib.ls_text_input(self._use(), longest, masked))
+        with self._turn() as graph:
+            return self._value(lib.ls_text_input(graph, longest, masked))
 
     def finish(self, output: Value, token_logits: Optional[Value] = None) -> Graph:
         """Close the graph: `output` is what it predicts, (classes, 1, 1). With `token_logits` it is for pretraining, and
         these are (vocabulary) per masked position. Returns the graph."""
-        with self._lock:
+        with self._turn() as graph:
             if token_logits is None:
-                check(lib.ls_graph_finish(self._use(), self._of(output)[0]))
+                check(lib.ls_graph_finish(graph, self._of(output)[0]))
             else:
-                check(lib.ls_graph_finish_pretraining(self._use(), self._of(output)[0], self._of(token_logits)[0]))
+                check(lib.ls_graph_finish_pretraining(graph, self._of(output)[0], self._of(token_logits)[0]))
             self.finished = True
         return self
 
@@ -86,8 +89,8 @@ class Graph(Handle, Operators):
         """Numbers of parameters and operations of a finished graph."""
         if not self.finished:
             raise ValueError("the graph is not finished; call finish()")
-        with self._lock:
-            found = lib.ls_graph_describe(self._use())
+        with self._turn() as graph:
+            found = lib.ls_graph_describe(graph)
         return GraphFacts(*(getattr(found, field) for field in GraphFacts._fields))
 
     def nodes(self) -> List[Node]:
@@ -96,17 +99,13 @@ class Graph(Handle, Operators):
             raise ValueError("the graph is not finished; call finish()")
         found: List[Node] = []
         row = ffi.new("ls_graph_node *")
-        with self._lock:
-            while lib.ls_graph_node_at(self._use(), len(found), row):
-                names = tuple(self._parameter(row.param[k]) for k in range(row.params))
+        with self._turn() as graph:
+            while lib.ls_graph_node_at(graph, len(found), row):
+                names = tuple(_parameter(graph, row.param[k]) for k in range(row.params))
                 shape = (row.output.channels, row.output.height, row.output.width)
                 found.append(Node(text(row.operator_name), text(row.layer), tuple(row.input[0 : row.inputs]), shape, names,
                                   text(row.fused), bool(row.is_loss), row.flop))  # fmt: skip
         return found
-
-    def _parameter(self, index: int) -> str:
-        row = ffi.new("ls_graph_param *")
-        return text(row.name) if lib.ls_graph_param_at(self._use(), index, row) else ""
 
     def _of(self, value: Any) -> Any:
         """The C struct of a value of this graph."""
@@ -120,27 +119,33 @@ class Graph(Handle, Operators):
 
     def _value(self, value: Any) -> Value:
         """What a builder returned; its mistake is raised here."""
-        check(lib.ls_graph_check(self._use()))
+        with self._turn() as graph:
+            check(lib.ls_graph_check(graph))
         return Value(self, value.id)
 
     def _add_value(self, function: str, inputs: List[Value], name: Optional[str], options: str, rows: List[Row]) -> Value:
-        with self._lock:
-            return self._value(self._call(function, inputs, name, options, rows))
+        with self._turn() as graph:
+            return self._value(self._call(graph, function, inputs, name, options, rows))
 
     def _add_loss(self, function: str, inputs: List[Value], name: Optional[str], options: str, rows: List[Row]) -> None:
-        with self._lock:
-            self._call(function, inputs, name, options, rows)
-            check(lib.ls_graph_check(self._use()))
+        with self._turn() as graph:
+            self._call(graph, function, inputs, name, options, rows)
+            check(lib.ls_graph_check(graph))
 
-    def _call(self, function: str, inputs: List[Value], name: Optional[str], options: str, rows: List[Row]) -> Any:
+    def _call(self, graph: Any, function: str, inputs: List[Value], name: Optional[str], options: str, rows: List[Row]) -> Any:
         """A builder of C takes graph, inputs, name where it has one, options where it has them."""
-        arguments: List[Any] = [self._use()] + [self._of(value)[0] for value in inputs]
+        arguments: List[Any] = [graph] + [self._of(value)[0] for value in inputs]
         kept: List[Any] = []
         if name is not None:
             arguments.append(c_text(name))
         if options:
             arguments += [ffi.new(f"{options} *", _fields(function, rows, kept)), ffi.sizeof(options)]
         return getattr(lib, function)(*arguments)
+
+
+def _parameter(graph: Any, index: int) -> str:
+    row = ffi.new("ls_graph_param *")
+    return text(row.name) if lib.ls_graph_param_at(graph, index, row) else ""
 
 
 def _fields(function: str, rows: List[Row], kept: List[Any]) -> Dict[str, Any]:

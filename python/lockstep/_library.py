@@ -6,11 +6,13 @@ import os
 import pathlib
 import re
 import threading
-import weakref
-from typing import Any, Callable, List, Optional, TypeVar, Union
+from typing import Any, Callable, List, Optional, Tuple, TypeVar, Union
 
+import numpy as np
+
+from lockstep import _end
 from lockstep._binding import ffi
-from lockstep._errors import BY_STATUS, ClosedError, Error, InterruptedRunError
+from lockstep._errors import BY_STATUS, Error, InterruptedRunError
 
 T = TypeVar("T")
 Path = Union[str, "os.PathLike[str]"]
@@ -35,7 +37,7 @@ def text(pointer: Any) -> str:
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
-METHODS = {"backward": "backward()", "update": "update()", "zero_gradient": "zero_grad()", "set_gradient": "set one of gradients()"}
+METHODS = {"zero_gradient": "zero_grad()", "set_gradient": "set one of gradients()"}  # that have another name here
 
 
 def version_text() -> str:
@@ -50,7 +52,8 @@ def message() -> str:
 def in_python(line: str) -> str:
     """A message with keyword arguments in place of fields of options and flags of the command, and methods in place of
     functions."""
-    line = re.sub(r"\bls_trainer_(\w+)\(\)", lambda match: METHODS.get(match.group(1), match.group(0)), line)
+    line = line.replace("ls_graph_finish() and check its status", "finish()")
+    line = re.sub(r"\bls_(?:trainer_|graph_|)(\w+)\(\)", lambda match: METHODS.get(match.group(1), f"{match.group(1)}()"), line)
     return re.sub(r"--([a-z][a-z-]+)", _flag, re.sub(r"\boptions\.(?=[a-z])", "", line))
 
 
@@ -86,15 +89,48 @@ class Options:
 
     def set_text(self, field: str, value: Optional[Path]) -> None:
         if value is not None:
+            if not isinstance(value, (str, os.PathLike)):
+                raise TypeError(f"{field}={value!r}: a text is wanted, not {type(value).__name__}")
             setattr(self.pointer, field, self.keep(c_text(value)))
 
     def set(self, **fields: Any) -> None:
         """Numbers and texts by name; None leaves the default."""
         for field, value in fields.items():
-            if isinstance(value, (str, os.PathLike)):
-                self.set_text(field, value)
-            elif value is not None:
-                setattr(self.pointer, field, value)
+            if value is not None:
+                kind = _field_type(self.pointer, field)
+                if kind.kind == "pointer":
+                    self.set_text(field, value)
+                else:
+                    setattr(self.pointer, field, number(field, value, kind))
+
+
+def _field_type(pointer: Any, field: str) -> Any:
+    """cffi's type of a field of the struct."""
+    return dict(ffi.typeof(pointer).item.fields)[field].type
+
+
+def number(name: str, value: Any, kind: Any) -> Any:
+    """A number for C, of the setting `name` and the C type `kind`; an exception if it is none or does not fit."""
+    kind = ffi.typeof(kind) if isinstance(kind, str) else kind
+    is_real = kind.cname in ("float", "double")
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, (int, np.integer, np.bool_)) and not (is_real and isinstance(value, (float, np.floating))):
+        raise TypeError(f"{name}={value!r}: a {'' if is_real else 'whole '}number is wanted, not {type(value).__name__}")
+    try:
+        return float(value) if is_real else int(ffi.new(f"{'int' if kind.kind == 'enum' else kind.cname} *", int(value))[0])
+    except OverflowError:
+        if is_real:
+            raise ValueError(f"{name}={value!r} is too large") from None
+        low, high = _range(kind)
+        raise ValueError(f"{name}={value!r}; it is from {low} to {high}") from None
+
+
+def _range(kind: Any) -> Tuple[int, int]:
+    """Of a C type of whole numbers."""
+    bits = 8 * ffi.sizeof(kind)
+    is_signed = int(ffi.cast(kind, -1)) < 0
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
 
 
 def c_text(value: Path) -> Any:
@@ -102,42 +138,6 @@ def c_text(value: Path) -> Any:
     if b"\0" in encoded:
         raise ValueError(f"{value!r} contains a zero byte")
     return ffi.new("char[]", encoded)
-
-
-class Handle:
-    """An object of the library: freed by close(), at the end of a with block, or when nobody uses it any more.
-
-    The library wants objects to be used from one thread at a time; `_lock` sees to that.
-    """
-
-    def __init__(self, pointer: Any, free: Callable[[Any], None]) -> None:
-        self._pointer: Any = pointer
-        self._lock = threading.RLock()
-        self._finalizer = weakref.finalize(self, free, pointer)
-
-    @property
-    def closed(self) -> bool:
-        return self._pointer is None
-
-    def _use(self) -> Any:
-        """The C pointer; an exception if it was freed."""
-        if self._pointer is None:
-            raise ClosedError(f"this {type(self).__name__} is closed")
-        return self._pointer
-
-    def close(self) -> None:
-        """Free it. Harmless when it is closed."""
-        with self._lock:
-            if self._pointer is not None:
-                self._pointer = None
-                self._finalizer()
-
-    def _give_away(self) -> Any:
-        """The C pointer, which somebody else frees from now on."""
-        pointer = self._use()
-        self._pointer = None
-        self._finalizer.detach()
-        return pointer
 
 
 class Caught:
@@ -173,9 +173,14 @@ class Caught:
 
 def interruptible(call: Callable[[], T], stop: Callable[[], None]) -> T:
     """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop` is
-    called, and KeyboardInterrupt raised when the call has returned."""
-    if threading.current_thread() is not threading.main_thread():
-        return call()
+    called, and KeyboardInterrupt raised when the call has returned. In a callback, whose thread has the turn of a handle, it runs there."""
+    with _end.stoppable(stop):
+        if threading.current_thread() is not threading.main_thread() or _end.inside.depth > 0:
+            return call()
+        return _in_a_thread(call, stop)
+
+
+def _in_a_thread(call: Callable[[], T], stop: Callable[[], None]) -> T:
     results: List[T] = []
     errors: List[BaseException] = []
     done = threading.Event()

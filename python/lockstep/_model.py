@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -11,11 +13,14 @@ import numpy.typing as npt
 from lockstep import _arrays
 from lockstep._arrays import Floats
 from lockstep._binding import ffi
-from lockstep._data import normalisation_of
+from lockstep._data import TASKS, normalisation_of
 from lockstep._graph import Graph
-from lockstep._library import Caught, Handle, Options, Path, c_text, check, interruptible, lib, text
+from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number, text
+from lockstep._samples import Samples
 
-CHUNK = 4096  # samples per call of C, between which Ctrl-C is seen
+# Ctrl-C is seen between calls of C, which get as many samples as take this time, and no more than that. No prediction depends on that.
+CHUNK_S, CHUNK = 0.2, 4096
+MICRO_BATCH = 32  # what a core predicts at a time
 
 
 class Parameter(NamedTuple):
@@ -26,7 +31,7 @@ class Parameter(NamedTuple):
     is_trained: bool  # False: running statistics
 
 
-class Model(Handle):
+class Model(Samples):
     """A graph and its weights.
 
         model = lockstep.Model("resnet18", classes=10)      # initial weights, those of train() with the same seed
@@ -58,21 +63,21 @@ class Model(Handle):
         """A model of models() for images `input` (C, H, W), or text of up to `tokens` tokens; 0 means the model's default there.
         Of a Graph, only `seed` is used."""
         out = ffi.new("ls_model **")
+        seed = number("seed", seed, "uint64_t")
         if isinstance(model, Graph):
-            with model._lock:
-                check(lib.ls_model_new(out, model._use(), seed))
-                model._give_away()
+            model._give_away(lambda graph: check(lib.ls_model_new(out, graph, seed)))
         else:
-            if len(input) != 3 or min(input) < 1:
-                raise ValueError(f"input: {input}; it must be (channels, height, width), each 1 or more")
-            if classes < 1:
+            if not isinstance(model, str):
+                raise TypeError(f"model: a name or a Graph, not {type(model).__name__}")
+            shape_of(input)
+            if number("classes", classes, "int") < 1:
                 raise ValueError(f"classes: {classes}; a model has at least 1")
             options = Options("ls_model_options")
             options.set(name=model, classes=classes, dropout=dropout, label_smoothing=label_smoothing)
             options.pointer.channels, options.pointer.height, options.pointer.width = input
-            shape = options.pointer.text
-            shape.tokens, shape.masked, shape.vocabulary, shape.layers = tokens, masked, vocabulary, layers
-            shape.hidden, shape.heads, shape.ffn, shape.positions = hidden, heads, ffn, positions
+            for field, value in dict(tokens=tokens, masked=masked, vocabulary=vocabulary, layers=layers, hidden=hidden, heads=heads, ffn=ffn,
+                                     positions=positions).items():  # fmt: skip
+                setattr(options.pointer.text, field, number(field, value, "int"))
             check(lib.ls_model_new_named(out, options.pointer, seed))
         self._begin(out[0])
 
@@ -87,6 +92,11 @@ class Model(Handle):
         data: Optional[Path] = None,
         data_dir: Optional[Path] = None,
         vocab: Optional[Path] = None,
+        cased: bool = False,
+        replace_invalid: bool = False,
+        mean: Union[float, Sequence[float], None] = None,
+        deviation: Union[float, Sequence[float], None] = None,
+        labels: Optional[Path] = None,
         seq_len: int = 0,
         layers: int = 0,
         width: int = 0,
@@ -97,11 +107,16 @@ class Model(Handle):
         threads: int = 0,
     ) -> Model:
         """The newest checkpoint of a run directory, or its best weights (`best`, of a run with keep_best), or a .safetensors
-        file. What the run or the file says need not be given again."""
+        file. What the run or the file says need not be given again.
+
+        Files of other programs do not say how images are normalised: `mean` and `deviation` of pixels from 0 to 1, a number per
+        channel or one. `labels` is a file with the name of each class on a line; `vocab` that of the tokenizer, with `cased` it keeps
+        case and accents, with `replace_invalid` it drops bytes that are not UTF-8."""
         options = Options("ls_model_load_options")
-        options.set(source=source, best=int(best), model=model, data=data, data_dir=data_dir, vocab=vocab, seq_len=seq_len, layers=layers,
+        options.set(source=source, best=int(best), model=model, data=data, data_dir=data_dir, vocab=vocab, cased=cased,
+                    replace_invalid=replace_invalid, mean=_numbers("mean", mean), deviation=_numbers("deviation", deviation), labels=labels, seq_len=seq_len, layers=layers,
                     width=width, heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
-                    input="x".join(str(n) for n in input) if input is not None else None)  # fmt: skip
+                    input="x".join(str(n) for n in shape_of(input)) if input is not None else None)  # fmt: skip
         out = ffi.new("ls_model **")
         check(lib.ls_model_load(out, options.pointer))
         made = cls.__new__(cls)
@@ -118,6 +133,7 @@ class Model(Handle):
         self.tokens_max: int = facts.tokens_max
         self.vocabulary: int = facts.vocabulary
         self.outputs: int = facts.outputs
+        self.task: str = TASKS[facts.task]
         self.parameter_count: int = facts.parameters
         self._infos = {row.name: row for row in self._list_parameters()}
 
@@ -135,25 +151,25 @@ class Model(Handle):
 
     def _facts(self) -> Any:
         facts = ffi.new("ls_model_facts *")
-        check(lib.ls_model_describe(self._use(), facts))
+        with self._turn() as pointer:
+            check(lib.ls_model_describe(pointer, facts))
         return facts
 
     @property
     def fingerprint(self) -> str:
         """xxh64 of parameters and running statistics, 16 hexadecimal digits, as `lockstep train` prints it."""
-        with self._lock:
-            return f"{self._facts().fingerprint:016x}"
+        return f"{self._facts().fingerprint:016x}"
 
     @property
     def normalisation(self) -> Optional[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
         """(mean, deviation) of the images that it was trained on; None: not known, or text."""
-        with self._lock:
-            return normalisation_of(lib.ls_model_normalisation(self._use()))
+        with self._turn() as pointer:
+            return normalisation_of(lib.ls_model_normalisation(pointer))
 
     def set_devices(self, devices: int = 0, threads: int = 0) -> None:
         """Predict on this many devices (0: one per core) with this many threads each."""
-        with self._lock:
-            check(lib.ls_model_set_devices(self._use(), devices, threads))
+        with self._turn() as pointer:
+            check(lib.ls_model_set_devices(pointer, number("devices", devices, "int64_t"), number("threads", threads, "int64_t")))
 
     # ---- prediction
 
@@ -162,20 +178,21 @@ class Model(Handle):
         regression numbers in the units of the targets.
 
         `x` is images (N, C, H, W), normalised as the model wants them (`normalisation`); bytes (uint8) are normalised here
-        where the model knows how. C-contiguous float32 is not copied. For models of text it is a sequence of sequences of
-        token ids, and `segments` are 0 or 1 for each of them.
+        where the model knows how. C-contiguous float32 is not copied. For models of text it is a sequence of texts, which are tokenized
+        here, or of sequences of token ids, and `segments` are 0 or 1 for each of them. read_image() and read_row() make samples of files and
+        rows of tables.
         """
         samples = _Text(self, x, segments) if self.is_text else self._images(x, segments).finite()
         logits = np.empty((len(samples), self.outputs), dtype=np.float32)
         out = _arrays.pointer(logits, "float")
-        for first in range(0, len(samples), CHUNK):
-            count = min(CHUNK, len(samples) - first)
-            with self._lock:
-                check(samples.predict(self._use(), first, count, out + first * self.outputs))
-        if probabilities and len(logits):
-            with self._lock:
-                check(lib.ls_model_interpret(self._use(), out, len(logits)))
-        return logits
+        first, chunk, smallest = 0, _smallest_chunk(), _smallest_chunk()
+        while first < len(samples):
+            count, begin = min(chunk, len(samples) - first), time.monotonic()
+            with self._turn() as pointer:
+                check(samples.predict(pointer, first, count, out + first * self.outputs))
+            seconds = max(time.monotonic() - begin, 1e-6)
+            first, chunk = first + count, max(smallest, min(CHUNK, int(count * CHUNK_S / seconds)))
+        return self.interpret(logits) if probabilities and len(logits) else logits
 
     def generate(
         self,
@@ -219,8 +236,8 @@ class Model(Handle):
             "int(void *)", lambda _: int(stopped[0] or caught.error is not None), error=1))  # fmt: skip
 
         def call() -> None:
-            with self._lock:
-                caught.check(lib.ls_generate(self._use(), options.pointer, ffi.NULL))
+            with self._turn() as pointer:
+                caught.check(lib.ls_generate(pointer, options.pointer, ffi.NULL))
 
         def stop() -> None:
             stopped[0] = True
@@ -231,7 +248,7 @@ class Model(Handle):
     def _images(self, x: Any, segments: Any) -> _Images:
         if segments is not None:
             raise TypeError("segments are for models of text")
-        self._use()  # an error if it was closed
+        self._check()  # an error if it was closed
         array = np.asarray(x)
         if array.dtype.kind == "f":  # the usual case, which every step of a loop pays for
             return _Images(_arrays.floats(array, "x", (-1, *self.input_shape)))
@@ -244,8 +261,9 @@ class Model(Handle):
     def _list_parameters(self) -> List[Parameter]:
         found: List[Parameter] = []
         row = ffi.new("ls_model_param *")
-        while lib.ls_model_param_at(self._use(), len(found), row):
-            found.append(Parameter(text(row.name), tuple(row.shape[0 : row.rank]), bool(row.is_trained)))
+        with self._turn() as pointer:
+            while lib.ls_model_param_at(pointer, len(found), row):
+                found.append(Parameter(text(row.name), tuple(row.shape[0 : row.rank]), bool(row.is_trained)))
         return found
 
     def parameter_infos(self) -> List[Parameter]:
@@ -278,13 +296,13 @@ class Model(Handle):
 
     def save(self, path: Path) -> None:
         """A safetensors file that load() and PyTorch read."""
-        with self._lock:
-            check(lib.ls_model_save(self._use(), c_text(path)))
+        with self._turn() as pointer:
+            check(lib.ls_model_save(pointer, c_text(path)))
 
     def export_onnx(self, path: Path) -> None:
         """An ONNX file: the same logits in other programs."""
-        with self._lock:
-            check(lib.ls_model_export_onnx(self._use(), c_text(path)))
+        with self._turn() as pointer:
+            check(lib.ls_model_export_onnx(pointer, c_text(path)))
 
 
 class Parameters(MutableMapping[str, Floats]):
@@ -302,15 +320,15 @@ class Parameters(MutableMapping[str, Floats]):
     def __getitem__(self, name: str) -> Floats:
         row = self._row(name)
         values = np.empty(row.shape, dtype=np.float32)
-        with self._model._lock:
-            check(lib.ls_model_get(self._model._use(), name.encode(), _arrays.pointer(values, "float"), values.size))
+        with self._model._turn() as pointer:
+            check(lib.ls_model_get(pointer, name.encode(), _arrays.pointer(values, "float"), values.size))
         return values
 
     def __setitem__(self, name: str, values: Any) -> None:
         row = self._row(name)
         array = _arrays.floats(values, name, row.shape)
-        with self._model._lock:
-            check(lib.ls_model_set(self._model._use(), name.encode(), _arrays.pointer(array, "float"), array.size))
+        with self._model._turn() as pointer:
+            check(lib.ls_model_set(pointer, name.encode(), _arrays.pointer(array, "float"), array.size))
 
     def __delitem__(self, name: str) -> None:
         raise TypeError("a parameter cannot be removed from a model")
@@ -323,6 +341,11 @@ class Parameters(MutableMapping[str, Floats]):
 
     def __repr__(self) -> str:
         return f"<parameters of {self._model!r}>"
+
+
+def _smallest_chunk() -> int:
+    """Work for all cores."""
+    return MICRO_BATCH * len(os.sched_getaffinity(0))
 
 
 class _Images:
@@ -351,13 +374,14 @@ class _Text:
 
     def __init__(self, model: Model, x: Sequence[Any], segments: Optional[Sequence[Any]], labels: Optional[Any] = None) -> None:
         if isinstance(x, (str, bytes)):
-            raise TypeError("x: token ids, not text")
+            raise TypeError("x: a sequence of texts, or of token ids, not one text; put it into a list")
         if segments is not None and len(segments) != len(x):
             raise ValueError(f"segments: {len(segments)} for {len(x)} samples")
         self.rows: List[Any] = []
         self.samples = ffi.new("ls_text_sample[]", len(x))
         for i, row in enumerate(x):
             sample = self.samples[i]
+            row = model.tokenize(row).tokens if isinstance(row, str) else row
             sample.tokens = self._keep(row, model.vocabulary, f"sample {i}: tokens")
             sample.length = len(self.rows[-1])
             if sample.length > model.tokens_max:
@@ -383,6 +407,26 @@ class _Text:
 
     def predict(self, model: Any, first: int, count: int, out: Any) -> int:
         return int(lib.ls_model_predict_text(model, self.samples + first, count, out))
+
+
+def _numbers(name: str, values: Any) -> Optional[str]:
+    """Numbers as the library reads them, "0.485,0.456,0.406"; all digits that they have."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.ndim > 1 or array.size == 0:
+        raise TypeError(f"{name}: a number or one per channel, not {values!r}")
+    return ",".join(repr(float(each)) for each in array.reshape(-1))
+
+
+def shape_of(input: Any) -> Tuple[int, int, int]:
+    """The shape of an image; an exception if it is none."""
+    if isinstance(input, str) or not hasattr(input, "__iter__"):
+        raise TypeError(f"input: {input!r}; it is (channels, height, width)")
+    sizes = [number("input", size, "int") for size in input]
+    if len(sizes) != 3 or min(sizes) < 1:
+        raise ValueError(f"input: {input}; it must be (channels, height, width), each 1 or more")
+    return sizes[0], sizes[1], sizes[2]
 
 
 class ModelRow(NamedTuple):

@@ -127,19 +127,18 @@ def train(
     a checkpoint, and raises KeyboardInterrupt; `resume=True` goes on.
     """
     options = Options("ls_train_options")
-    sets = _put_objects(options, model, data, test_data)
-    for name, value in settings.items():
-        put_setting(options, name, value)
-    bar = Progress() if (is_wanted() if progress is None else progress) else None
     caught = Caught()
-    stop = _put_stop(options)
-    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_test, on_checkpoint, on_log)
     result = ffi.new("ls_train_result *")
-    try:
-        interruptible(lambda: _run(options, result, [caught] + [each._caught for each in sets]), lambda: lib.ls_stop_request(stop))
-    finally:
+    with contextlib.ExitStack() as uses:
+        sets = _put_objects(options, uses, model, data, test_data)
+        for name, value in settings.items():
+            put_setting(options, name, value)
+        bar = Progress() if (is_wanted() if progress is None else progress) else None
+        stop = _put_stop(options)
+        _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_test, on_checkpoint, on_log)
         if bar is not None:
-            bar.close()
+            uses.callback(bar.close)
+        interruptible(lambda: _run(options, result, [caught] + [each._caught for each in sets]), lambda: lib.ls_stop_request(stop))
     run = text(options.pointer.run) or None
     values = [getattr(result, field) for field in TrainResult._fields[2:-2]]
     return TrainResult._make([result.steps, f"{result.fingerprint:016x}", *values, bool(result.stopped_early), run])
@@ -149,8 +148,8 @@ def _put_stop(options: Options) -> Any:
     """A handle that stops what the options are of."""
     out = ffi.new("ls_stop **")
     check(lib.ls_stop_new(out))
-    options.pointer.stop = options.keep(ffi.gc(out[0], lib.ls_stop_free))
-    return options.pointer.stop
+    stop = options.pointer.stop = options.keep(ffi.gc(out[0], lib.ls_stop_free))
+    return stop
 
 
 def _run(options: Options, result: Any, caught: List[Caught]) -> None:
@@ -160,7 +159,7 @@ def _run(options: Options, result: Any, caught: List[Caught]) -> None:
     with contextlib.ExitStack() as stack:
         for handle in options.kept:
             if isinstance(handle, (Graph, Model)):
-                stack.enter_context(handle._lock)  # on the thread that runs: callbacks are on it, too
+                stack.enter_context(handle._turn())  # on the thread that runs: callbacks are on it, too
         status = lib.ls_train(options.pointer, result)
     failure = None if status == lib.LS_OK else error_of(status)
     for each in caught:
@@ -171,23 +170,23 @@ def _run(options: Options, result: Any, caught: List[Caught]) -> None:
         raise failure
 
 
-def _put_objects(options: Options, model: Any, data: Any, test_data: Any) -> List[Dataset]:
-    """Model and data: names are settings, objects are fields."""
+def _put_objects(options: Options, uses: contextlib.ExitStack, model: Any, data: Any, test_data: Any) -> List[Dataset]:
+    """Model and data: names are settings, objects are fields, which `uses` holds until the run has ended."""
     sets: List[Dataset] = []
     if isinstance(model, Graph):
-        options.pointer.graph = options.keep(model)._use()
+        options.pointer.graph = uses.enter_context(options.keep(model)._in_use())
     elif isinstance(model, Model):
-        options.pointer.model_handle = options.keep(model)._use()
+        options.pointer.model_handle = uses.enter_context(options.keep(model)._in_use())
     elif model is not None:
         put_setting(options, "model", model)
     if isinstance(data, (str, os.PathLike)):
         put_setting(options, "data", data)
     elif data is not None:
         sets.append(options.keep(as_dataset(data, "data")))
-        options.pointer.train_set = sets[-1]._use()
+        options.pointer.train_set = uses.enter_context(sets[-1]._in_use())
     if test_data is not None:
         sets.append(options.keep(as_dataset(test_data, "test_data")))
-        options.pointer.test_set = sets[-1]._use()
+        options.pointer.test_set = uses.enter_context(sets[-1]._in_use())
     return sets
 
 
@@ -347,16 +346,17 @@ def evaluate(
                 logits=logits, metrics=metrics, save=int(save), vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,
                 layers=layers, width=width, heads=heads, ffn=ffn, max_len=max_len, quiet=1)  # fmt: skip
     caught = Caught()
-    if isinstance(model, Graph):
-        options.pointer.graph = options.keep(model)._use()
-    else:
-        options.set(model=model)
-    if isinstance(data, (str, os.PathLike)):
-        options.set(data=data)
-    elif data is not None:
-        dataset = options.keep(as_dataset(data, "data"))
-        options.pointer.set, caught = dataset._use(), dataset._caught
     result = ffi.new("ls_eval_result *")
     stop = _put_stop(options)
-    interruptible(lambda: caught.check(lib.ls_eval(options.pointer, result)), lambda: lib.ls_stop_request(stop))
+    with contextlib.ExitStack() as uses:
+        if isinstance(model, Graph):
+            options.pointer.graph = uses.enter_context(options.keep(model)._in_use())
+        else:
+            options.set(model=model)
+        if isinstance(data, (str, os.PathLike)):
+            options.set(data=data)
+        elif data is not None:
+            dataset = options.keep(as_dataset(data, "data"))
+            options.pointer.set, caught = uses.enter_context(dataset._in_use()), dataset._caught
+        interruptible(lambda: caught.check(lib.ls_eval(options.pointer, result)), lambda: lib.ls_stop_request(stop))
     return result_of(result)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, MutableMapping, NamedTuple, Optional, Union
 
 import numpy as np
 
-from lockstep import _arrays
+from lockstep import _arrays, _end
 from lockstep._arrays import Floats
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
-from lockstep._library import Caught, Handle, Options, Path, c_text, check, lib
+from lockstep._errors import InterruptedRunError, InvalidError
+from lockstep._handle import Handle
+from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number
 from lockstep._model import Model, _Text
 
 if TYPE_CHECKING:
@@ -75,6 +78,12 @@ def result_of(found: Any) -> EvalResult:
     return EvalResult._make([*values, f"{found.fingerprint:016x}"])
 
 
+def _with_fingerprint(found: Any, model: Any) -> EvalResult:
+    facts = ffi.new("ls_model_facts *")
+    check(lib.ls_model_describe(model, facts))
+    return result_of(found)._replace(fingerprint=f"{facts.fingerprint:016x}")
+
+
 class Trainer(Handle):
     """A model with its optimizer.
 
@@ -90,18 +99,20 @@ class Trainer(Handle):
     """
 
     def __init__(self, model: Model, **settings: Unpack[TrainerSettings]) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(f"model: a Model, not {type(model).__name__}; Model(name), Model(graph) and Model.load(run) make one")
         options = Options("ls_trainer_options")
         known = [name for name, _ in ffi.typeof("ls_trainer_options").fields if name != "size"]
         for name, value in settings.items():
             if name not in known:
                 raise TypeError(f"Trainer has no setting '{name}'; it has {', '.join(known)}")
-            options.set(**{name: int(value) if isinstance(value, bool) else value})
+            options.set(**{name: value})
         out = ffi.new("ls_trainer **")
-        with model._lock:
-            check(lib.ls_trainer_new(out, model._use(), options.pointer))
-        super().__init__(out[0], lib.ls_trainer_free)
+        with model._turn() as pointer:
+            check(lib.ls_trainer_new(out, pointer, options.pointer))
+            super().__init__(out[0], lib.ls_trainer_free, model._turns)  # the model changes with the trainer
         self._model = model
-        self._lock = model._lock  # the model changes with the trainer
+        self._call: Optional[str] = None  # that its thread is in
         self._report = ffi.new("ls_trainer_report *")
 
     def __enter__(self) -> Trainer:
@@ -120,29 +131,29 @@ class Trainer(Handle):
         """Forward, backward and update on 1 to `batch` samples: images (N, C, H, W) as for Model.predict(), or sequences of
         tokens, and labels (N) or float targets (N, outputs). `indices` number the samples, for dropout."""
         batch = _Batch(self._model, x, labels, targets, indices)
-        with self._lock:
-            check(lib.ls_trainer_step(self._use(), batch.pointer, self._report))
+        with self._alone("step()") as pointer:
+            check(lib.ls_trainer_step(pointer, batch.pointer, self._report))
             return report_of(self._report)
 
     def backward(self, x: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None, indices: Optional[Any] = None) -> Report:
         """The gradient alone; the weights stay. Called again before update(), gradients add up to that of all samples
         together."""
         batch = _Batch(self._model, x, labels, targets, indices)
-        with self._lock:
-            check(lib.ls_trainer_backward(self._use(), batch.pointer, self._report))
+        with self._alone("backward()") as pointer:
+            check(lib.ls_trainer_backward(pointer, batch.pointer, self._report))
             return report_of(self._report)
 
     def update(self) -> float:
         """Update the weights with the gradient. Returns its norm before clipping; NaN without clipping."""
         norm = ffi.new("double *")
-        with self._lock:
-            check(lib.ls_trainer_update(self._use(), norm))
+        with self._alone("update()") as pointer:
+            check(lib.ls_trainer_update(pointer, norm))
         return float(norm[0])
 
     def zero_grad(self) -> None:
         """Discard the gradient, without an update."""
-        with self._lock:
-            check(lib.ls_trainer_zero_gradient(self._use()))
+        with self._alone("zero_grad()") as pointer:
+            check(lib.ls_trainer_zero_gradient(pointer))
 
     def gradients(self) -> Gradients:
         """The gradient since the last update, by parameter name: of the mean loss over the samples. Reading copies,
@@ -162,28 +173,47 @@ class Trainer(Handle):
             return 0
 
         function = caught.callback("ls_trainer_hook", hook, 1)
-        with self._lock, dataset._lock:
-            check(lib.ls_trainer_set_hook(self._use(), function, ffi.NULL))
+        with contextlib.ExitStack() as uses:
+            uses.enter_context(_end.stoppable(lambda: caught.keep(InterruptedRunError("the program ends"))))
+            pointer, samples = uses.enter_context(self._alone("run()")), uses.enter_context(dataset._turn())
+            check(lib.ls_trainer_set_hook(pointer, function, ffi.NULL))
             try:
-                caught.check(lib.ls_trainer_run(self._use(), dataset._use(), steps, self._report))
+                caught.check(lib.ls_trainer_run(pointer, samples, number("steps", steps, "int64_t"), self._report))
                 return report_of(self._report)
             finally:
-                if self._pointer is not None:
-                    lib.ls_trainer_set_hook(self._pointer, ffi.NULL, ffi.NULL)
+                lib.ls_trainer_set_hook(pointer, ffi.NULL, ffi.NULL)
 
     def evaluate(self, data: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None) -> EvalResult:
         """Loss and accuracy with the weights as they are: of a Dataset, or of images (or tokens) and labels or float targets,
-        any number."""
-        result = ffi.new("ls_eval_result *")
+        any number. Ctrl-C ends it where the dataset is a class of Python."""
         if labels is None and targets is None:
             dataset = as_dataset(data, "data")
-            with self._lock, dataset._lock:
-                dataset._caught.check(lib.ls_trainer_evaluate_dataset(self._use(), dataset._use(), result))
-        else:
-            batch = _Batch(self._model, data, labels, targets, None)
-            with self._lock:
-                check(lib.ls_trainer_evaluate(self._use(), batch.pointer, result))
-        return result_of(result)._replace(fingerprint=self._model.fingerprint)
+            caught = dataset._caught
+            return interruptible(lambda: self._evaluate_dataset(dataset), lambda: caught.keep(InterruptedRunError("stopped on request")))
+        result = ffi.new("ls_eval_result *")
+        batch = _Batch(self._model, data, labels, targets, None)
+        with self._turn() as pointer, self._model._in_use() as model:
+            check(lib.ls_trainer_evaluate(pointer, batch.pointer, result))
+            return _with_fingerprint(result, model)
+
+    def _evaluate_dataset(self, dataset: Dataset) -> EvalResult:
+        result = ffi.new("ls_eval_result *")
+        with self._turn() as pointer, self._model._in_use() as model, dataset._turn() as samples:
+            dataset._caught.check(lib.ls_trainer_evaluate_dataset(pointer, samples, result))
+            return _with_fingerprint(result, model)
+
+    @contextlib.contextmanager
+    def _alone(self, call: str) -> Iterator[Any]:
+        """A turn for a call that changes weights or gradients, which cannot be inside another such call: in its callbacks."""
+        with self._turn() as pointer:
+            if self._call is not None:
+                raise InvalidError(f"{call} inside {self._call} of the same trainer: call it when that has returned; a callback may "
+                                   "evaluate, save, set `lr` and use the model")  # fmt: skip
+            try:
+                self._call = call
+                yield pointer
+            finally:
+                self._call = None
 
     # ---- the rest
 
@@ -191,32 +221,32 @@ class Trainer(Handle):
     def lr(self) -> float:
         """The learning rate of the next step. Setting it replaces the schedule."""
         out = ffi.new("double *")
-        with self._lock:
-            check(lib.ls_trainer_get_lr(self._use(), out))
+        with self._turn() as pointer:
+            check(lib.ls_trainer_get_lr(pointer, out))
         return float(out[0])
 
     @lr.setter
     def lr(self, value: float) -> None:
-        with self._lock:
-            check(lib.ls_trainer_set_lr(self._use(), value))
+        with self._turn() as pointer:
+            check(lib.ls_trainer_set_lr(pointer, number("lr", value, "double")))
 
     @property
     def position(self) -> Position:
         """Steps so far, the epoch and the step in it, devices and micro-batch."""
         out = ffi.new("ls_trainer_position *")
-        with self._lock:
-            check(lib.ls_trainer_get_position(self._use(), out))
+        with self._turn() as pointer:
+            check(lib.ls_trainer_get_position(pointer, out))
         return Position(*(getattr(out, field) for field in Position._fields))
 
     def save(self, directory: Path, *, keep: int = 2) -> None:
         """A checkpoint of weights, optimizer and position; `keep` of them stay there (0: all)."""
-        with self._lock:
-            check(lib.ls_trainer_save(self._use(), c_text(directory), keep))
+        with self._turn() as pointer:
+            check(lib.ls_trainer_save(pointer, c_text(directory), number("keep", keep, "int64_t")))
 
     def load(self, directory: Path) -> None:
         """Go on from the newest checkpoint, with the same bits as if there had been no stop."""
-        with self._lock:
-            check(lib.ls_trainer_load(self._use(), c_text(directory)))
+        with self._alone("load()") as pointer:
+            check(lib.ls_trainer_load(pointer, c_text(directory)))
 
 
 EMPTY_BATCH = Options("ls_batch").pointer
@@ -269,15 +299,15 @@ class Gradients(MutableMapping[str, Floats]):
     def __getitem__(self, name: str) -> Floats:
         values = np.empty(self._shape(name), dtype=np.float32)
         trainer = self._trainer
-        with trainer._lock:
-            check(lib.ls_trainer_get_gradient(trainer._use(), name.encode(), _arrays.pointer(values, "float"), values.size))
+        with trainer._alone("gradients()") as pointer:
+            check(lib.ls_trainer_get_gradient(pointer, name.encode(), _arrays.pointer(values, "float"), values.size))
         return values
 
     def __setitem__(self, name: str, values: Any) -> None:
         array = _arrays.floats(values, name, self._shape(name))
         trainer = self._trainer
-        with trainer._lock:
-            check(lib.ls_trainer_set_gradient(trainer._use(), name.encode(), _arrays.pointer(array, "float"), array.size))
+        with trainer._alone("gradients()") as pointer:
+            check(lib.ls_trainer_set_gradient(pointer, name.encode(), _arrays.pointer(array, "float"), array.size))
 
     def __delitem__(self, name: str) -> None:
         raise TypeError("a gradient cannot be removed; set it to zeros")

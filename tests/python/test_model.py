@@ -72,7 +72,7 @@ def test_text_models(tmp_path):
         for bad, message in [([[100]], "0 to 99"), ([[]], "at least one"), ([np.arange(33)], "up to 32"), ([[0.5]], "whole")]:
             with pytest.raises((TypeError, ValueError), match=message):
                 model.predict(bad)
-        with pytest.raises(TypeError, match="not text"):
+        with pytest.raises(TypeError, match="not one text; put it into a list"):
             model.predict("hello")
         with lockstep.Trainer(model, batch=4, lr=1e-3) as trainer:
             first = trainer.step(rows, [0, 1, 2]).loss

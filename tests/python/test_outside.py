@@ -1,6 +1,7 @@
 """What comes from outside: downloads, progress bars, notebooks."""
 
 import http.server
+import re
 import sys
 import threading
 import types
@@ -104,6 +105,31 @@ def test_notebooks_are_known(monkeypatch):
         assert _progress.in_notebook() is expected
     monkeypatch.delitem(sys.modules, "IPython")
     assert not _progress.in_notebook()
+
+
+CELLS = [
+    "import lockstep\nresult = lockstep.train('mlp', 'glyphs', samples=640, test_samples=64, batch=64, run='run')\nprint(result.fingerprint)",
+    "%matplotlib inline\nfigure = lockstep.plot('run')\nfigure",
+    "lockstep.train('mlp', 'glyphs', samples=640, test_samples=64, epochs=10**6, eval_every=0)  # until it is interrupted",
+    "print(lockstep.train('mlp', 'glyphs', samples=640, test_samples=64, batch=64, progress=False).fingerprint == result.fingerprint)",
+]
+
+
+def test_in_a_real_notebook(tmp_path, monkeypatch):
+    """A Jupyter kernel runs cells: the bar, a picture, the Interrupt button, and all goes on behind it."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    for name in ("ipykernel", "matplotlib"):
+        pytest.importorskip(name)
+    for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    nbclient.NotebookClient(book, timeout_func=lambda cell: 2 if "10**6" in cell.source else 200, interrupt_on_timeout=True, allow_errors=True,
+                            kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()  # fmt: skip
+    printed, drawn = (["".join(out.text for out in cell.outputs if out.get("name") == name) for cell in book.cells] for name in ("stdout", "stderr"))
+    assert re.fullmatch(r"[0-9a-f]{16}\n", printed[0]) and ("step 10 of 10" in drawn[0] or "10/10" in str(book.cells[0].outputs))
+    assert any("image/png" in out.get("data", {}) for out in book.cells[1].outputs)
+    assert [out.ename for out in book.cells[2].outputs if out.output_type == "error"] == ["KeyboardInterrupt"]
+    assert printed[3] == "True\n"
 
 
 def test_tqdm_is_used_where_it_is(monkeypatch):

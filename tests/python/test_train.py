@@ -180,6 +180,40 @@ def test_wrong_settings_are_named():
         lockstep.train(graph, "glyphs", steps=1)
 
 
+def test_wrong_types_are_named(model, digits):
+    """With the setting or argument, and what is wanted."""
+    trainer = lambda **settings: lockstep.Trainer(model, **settings)  # noqa: E731
+    graph = lockstep.Graph()
+    graph.input(1, 8, 8)
+    for call, kind, message in [
+        (lambda: lockstep.Trainer("cnn"), TypeError, r"^model: a Model, not str; Model\(name\)"),
+        (lambda: lockstep.Trainer(None), TypeError, "^model: a Model, not NoneType"),
+        (lambda: trainer(lr="x"), TypeError, "^lr='x': a number is wanted, not str"),
+        (lambda: trainer(batch=128.0), TypeError, "^batch=128.0: a whole number is wanted, not float"),
+        (lambda: trainer(batch=10**30), ValueError, r"^batch=10{30}; it is from -\d+ to 9223372036854775807"),
+        (lambda: trainer(lr=10**400), ValueError, "^lr=10+ is too large"),
+        (lambda: trainer(optimizer=3), TypeError, "^optimizer=3: a text is wanted, not int"),
+        (lambda: lockstep.Model("cnn", seed=-1), ValueError, "^seed=-1; it is from 0 to 18446744073709551615"),
+        (lambda: lockstep.Model("cnn", classes=2**31), ValueError, "^classes=2147483648; it is from"),
+        (lambda: lockstep.Model("cnn", input="1x28x28"), TypeError, r"^input: '1x28x28'; it is \(channels"),
+        (lambda: lockstep.Model("bert-tiny", tokens=1.5), TypeError, "^tokens=1.5: a whole number"),
+        (lambda: lockstep.Model(None), TypeError, "^model: a name or a Graph, not NoneType"),
+        (lambda: lockstep.Model(graph), lockstep.InvalidError, r"^the graph is not finished; call finish\(\)$"),
+        (lambda: lockstep.Dataset.wrap([], classes=10), ValueError, "^samples: there are none"),
+        (lambda: lockstep.Dataset.from_arrays(*digits)[0:1], TypeError, r"not a slice; arrays\(start, stop\)"),
+        (lambda: lockstep.Dataset("glyphs", samples="many"), TypeError, "^samples='many'"),
+        (lambda: model.set_devices("all"), TypeError, "^devices='all'"),
+    ]:
+        with pytest.raises(kind, match=message):
+            call()
+    with trainer(batch=np.int32(64), lr=np.float32(0.5), nesterov=np.bool_(False)) as made:
+        assert made.lr == 0.5
+        with pytest.raises(TypeError, match="^lr='fast'"):
+            made.lr = "fast"
+        with pytest.raises(TypeError, match="^steps=1.5"):
+            made.run(digits, steps=1.5)
+
+
 def test_the_main_thread_works_while_a_thread_trains():
     """The GIL is released: Python code goes on while C trains, at more than a crawl."""
     done, results = threading.Event(), []
@@ -284,6 +318,37 @@ def test_ctrl_c_stops_an_evaluation(tmp_path):
             print("interrupted", flush=True)
         """)
     assert interrupted(program, tmp_path / "run") == "interrupted\n"
+
+
+def test_ctrl_c_stops_an_evaluation_of_a_trainer(digits):
+    """Of a dataset that takes hours to read; afterwards trainer and dataset are as before."""
+
+    class Slow(Digits):
+        slow = True
+
+        def __len__(self):
+            return 10**6 if self.slow else len(self.labels)
+
+        def __getitem__(self, index):
+            if index == 20 and self.slow:
+                os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01 if self.slow else 0)
+            return self.images[index % 320], self.labels[index % 320]
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with lockstep.Model("mlp") as model, lockstep.Trainer(model, batch=64) as trainer:
+            own = Slow(*digits)
+            data = lockstep.Dataset.wrap(own, classes=10)
+            began = time.monotonic()
+            with pytest.raises(KeyboardInterrupt):
+                trainer.evaluate(data)
+            assert time.monotonic() - began < 30
+            own.slow = False
+            assert data[21][1] == digits[1][21]
+            assert trainer.evaluate(lockstep.Dataset.wrap(own, classes=10)).accuracy == trainer.evaluate(*digits).accuracy
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_plot_and_metrics(tmp_path):
