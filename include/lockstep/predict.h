@@ -49,7 +49,7 @@ typedef struct ls_predict_options {
 	const char *out; /* a file, whole or absent; NULL: standard output */
 
 	int64_t batch; /* samples at a time; does not change a prediction. 0: as many as keep the devices busy */
-	int skip_bad;  /* warn of what cannot be read and go on; else it is an error */
+	int skip_bad;  /* warn of what cannot be read, or predicted in finite numbers, and go on; else an error */
 	int quiet;     /* no warnings */
 } ls_predict_options;
 #define LS_PREDICT_OPTIONS_INIT                                                                                        \

@@ -1,6 +1,7 @@
 /*
  * cmd_predict.c - lockstep predict: labels and probabilities for files.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +126,8 @@ int ls_cmd_predict(int argc, char **argv)
 	options.predict.inputs = operands + 1;
 	while (options.predict.input_count + 1 < INPUTS_MAX && operands[options.predict.input_count + 1])
 		options.predict.input_count++;
+	if (!options.predict.out) /* a filter: a reader that has enough, like head, ends it in silence */
+		signal(SIGPIPE, SIG_DFL);
 	ls_status status = predict(&options);
 	if (status == LS_EIO && ferror(stdout)) /* main() reports that */
 		return LS_EXIT_FAILURE;

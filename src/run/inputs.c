@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "data/images/image.h"
@@ -41,6 +42,7 @@ struct ls_inputs {
 	ls_records *records;
 	size_t column; /* CSV of text */
 	int has_column;
+	int has_header;      /* CSV: the first record is one */
 	uint8_t *bytes;      /* (values) IDX; NumPy: (values, 8) */
 	ls_row_inputs table; /* rows are NULL: the open one is none */
 };
@@ -415,13 +417,42 @@ static ls_status read_numbers(const ls_inputs *in, const ls_record *record, floa
 	return status;
 }
 
-/* A first line of names is left out. */
-static int is_header(const ls_inputs *in, const ls_record *record)
+/* Not nothing, and no number either: "nan", "inf" and what is too large for a float are wrong numbers. */
+static int is_name(const char *field)
 {
-	float ignored;
-	return in->row == 1 && record->fields == in->values &&
-	       !parse_number(record->field[0], record->bytes[0], &ignored) &&
-	       !parse_number(record->field[record->fields - 1], record->bytes[record->fields - 1], &ignored);
+	char *end;
+
+	field += strspn(field, " \t");
+	if (!*field)
+		return 0;
+	strtod(field, &end);
+	return end[strspn(end, " \t")] != '\0';
+}
+
+/* A first line of names is left out, and said to be. */
+static int is_header(ls_inputs *in, const ls_record *record)
+{
+	char shown[64];
+
+	if (in->row != 1 || record->fields != in->values || !is_name(record->field[0]) ||
+	    !is_name(record->field[record->fields - 1]))
+		return 0;
+	if (!in->options->quiet)
+		ls_log_note("%s:%llu: taken for a header, it begins with '%s'", name_of(in),
+			    (unsigned long long)record->line,
+			    ls_text_printable(shown, sizeof(shown), record->field[0]));
+	return 1;
+}
+
+/* Said once: there is nothing to go on with behind it. */
+static ls_status check_any_rows(ls_inputs *in)
+{
+	int is_empty = in->has_header && in->row == 1;
+
+	in->has_header = 0;
+	if (!is_empty)
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, in->table.rows ? "%s has no rows" : "%s has a header and no rows", in->path);
 }
 
 static ls_status next_record(ls_inputs *in, ls_input_sample *out, int *found)
@@ -431,9 +462,9 @@ static ls_status next_record(ls_inputs *in, ls_input_sample *out, int *found)
 
 	do {
 		header = 0;
-		ls_status status = ls_records_next(in->records, &record, found, &out->row);
-		if (status != LS_OK || !*found)
-			return status;
+		LS_TRY(ls_records_next(in->records, &record, found, &out->row));
+		if (!*found)
+			return check_any_rows(in);
 		in->row++;
 		if (in->kind == LS_INPUT_TEXT)
 			return tokenize(in, record.field[0], record.bytes[0], out);
@@ -441,6 +472,7 @@ static ls_status next_record(ls_inputs *in, ls_input_sample *out, int *found)
 			LS_TRY(choose_column(in, &record, &header));
 		else if (!is_text(in))
 			header = is_header(in, &record);
+		in->has_header |= header;
 	} while (header);
 	return is_text(in) ? read_text_record(in, &record, out) : read_numbers(in, &record, out->image);
 }
@@ -462,11 +494,15 @@ static ls_status next_row(ls_inputs *in, ls_input_sample *out, int *found)
 	const char *text = NULL;
 	size_t bytes = 0;
 
-	LS_TRY(ls_row_inputs_next(&in->table, out->image, &text, &bytes, &out->row, found));
-	if (!*found || !text)
+	ls_status status = ls_row_inputs_next(&in->table, out->image, &text, &bytes, &out->row, found);
+	in->row += status != LS_OK || *found;
+	LS_TRY(status);
+	if (!*found)
+		return check_any_rows(in);
+	if (!text)
 		return LS_OK;
 	int cut = 0;
-	ls_status status = ls_model_tokenize(in->model, text, bytes, out->text, &cut);
+	status = ls_model_tokenize(in->model, text, bytes, out->text, &cut);
 	out->is_cut = cut > 0;
 	return status == LS_EFORMAT ? ls_fail_context(LS_EFORMAT, "%s:%llu", in->path, (unsigned long long)out->row)
 				    : status;
@@ -479,14 +515,17 @@ static ls_status begin_input(ls_inputs *in)
 	const uint8_t *bytes;
 	size_t got;
 
-	if (reads_rows(in))
+	if (reads_rows(in)) {
+		in->row = 1; /* a table has a header */
+		in->has_header = 1;
 		return ls_row_inputs_open(&in->table, &in->model->table, in->path);
+	}
 	LS_TRY(ls_stream_open(&in->stream, in->path));
 	LS_TRY(ls_stream_peek(in->stream, &bytes, LS_TAR_BLOCK, &got));
 	in->kind = in->options->kind != LS_INPUT_ANY ? in->options->kind : recognise(in, bytes, got);
 	LS_TRY(check_kind(in));
 	in->row = in->rows = 0;
-	in->has_column = 0;
+	in->has_column = in->has_header = 0;
 	if (in->kind == LS_INPUT_IDX)
 		return begin_idx(in);
 	if (in->kind == LS_INPUT_NPY)

@@ -2,6 +2,7 @@
  * predict.c - lockstep/predict.h: samples of files in batches through a model, and lines of what it makes of them.
  */
 #include <lockstep/predict.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,26 +84,6 @@ static void release(prediction *p)
 
 /* ---- batches ------------------------------------------------------------------------------------------------------- */
 
-/* What has been read, computed and written. A reader sees it at once: standard input may be a pipe that goes on. */
-static ls_status flush_batch(prediction *p)
-{
-	int64_t outputs = p->facts.outputs;
-
-	if (p->count == 0)
-		return LS_OK;
-	LS_TRY(p->texts ? ls_model_predict_text(p->model, p->texts, p->count, p->logits)
-			: ls_model_predict(p->model, p->images, p->count, p->logits));
-	LS_TRY(ls_model_interpret(p->model, p->logits, p->count));
-	for (int64_t i = 0; i < p->count; i++)
-		ls_prediction_lines_add(&p->lines, p->from[i].input, p->from[i].row, p->logits + i * outputs);
-	if (fflush(p->lines.to) != 0 || ferror(p->lines.to))
-		return ls_fail_errno(LS_EIO, "cannot write predictions to %s",
-				     p->options->out ? p->options->out : "standard output");
-	p->result.predicted += (uint64_t)p->count;
-	p->count = 0;
-	return LS_OK;
-}
-
 /* Bad inputs are skipped on request; what concerns every sample ends the run. */
 static ls_status take_bad(prediction *p, ls_status status)
 {
@@ -112,6 +93,49 @@ static ls_status take_bad(prediction *p, ls_status status)
 	if (!p->options->quiet)
 		ls_log_warning("skipped: %s", ls_last_error());
 	return LS_OK;
+}
+
+static ls_status check_finite(const prediction *p, int64_t i)
+{
+	const float *outputs = p->logits + i * p->facts.outputs;
+
+	for (int64_t k = 0; k < p->facts.outputs; k++)
+		if (!isfinite(outputs[k]))
+			return ls_fail(LS_ENUMERIC,
+				       "%s:%llu: output %lld of the model is %s: the values are too large for it, or "
+				       "its weights are of no use",
+				       p->from[i].input, (unsigned long long)p->from[i].row, (long long)k,
+				       isnan(outputs[k]) ? "NaN" : "infinite");
+	return LS_OK;
+}
+
+static ls_status put_row(prediction *p, int64_t i)
+{
+	ls_status status = check_finite(p, i);
+
+	if (status != LS_OK)
+		return take_bad(p, status);
+	ls_prediction_lines_add(&p->lines, p->from[i].input, p->from[i].row, p->logits + i * p->facts.outputs);
+	p->result.predicted++;
+	return LS_OK;
+}
+
+/* What has been read, computed and written. A reader sees it at once: standard input may be a pipe that goes on. */
+static ls_status flush_batch(prediction *p)
+{
+	if (p->count == 0)
+		return LS_OK;
+	LS_TRY(p->texts ? ls_model_predict_text(p->model, p->texts, p->count, p->logits)
+			: ls_model_predict(p->model, p->images, p->count, p->logits));
+	LS_TRY(ls_model_interpret(p->model, p->logits, p->count));
+	ls_status status = LS_OK;
+	for (int64_t i = 0; status == LS_OK && i < p->count; i++)
+		status = put_row(p, i);
+	p->count = 0;
+	if (fflush(p->lines.to) != 0 || ferror(p->lines.to))
+		return ls_fail_errno(LS_EIO, "cannot write predictions to %s",
+				     p->options->out ? p->options->out : "standard output");
+	return status;
 }
 
 /* Predictions of what came before a bad input are written before it is reported. */
@@ -189,7 +213,7 @@ static ls_status predict_to(ls_model *model, const ls_predict_options *options, 
 	if (status == LS_OK)
 		status = run_inputs(&p);
 	if (status == LS_OK && p.result.predicted == 0 && p.result.bad > 0)
-		status = ls_fail(LS_EFORMAT, "nothing was predicted: none of the inputs could be read");
+		status = ls_fail(LS_EFORMAT, "nothing was predicted: all inputs were left out");
 	if (!options->quiet && p.result.cut > 0)
 		ls_log_note("%llu text%s had more than %d tokens and %s cut", (unsigned long long)p.result.cut,
 			    ls_plural(p.result.cut, "s"), p.facts.tokens_max, p.result.cut == 1 ? "was" : "were");

@@ -1,7 +1,6 @@
 #include "run/prediction_lines.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,8 +101,6 @@ ls_status ls_prediction_lines_begin(ls_prediction_lines *out, FILE *to, const ls
 	out->best = calloc((size_t)out->top, sizeof(*out->best));
 	if (!out->best)
 		return ls_fail(LS_EMEMORY, "no memory for %" PRId64 " classes", out->top);
-	if (out->format == LS_PREDICT_CSV)
-		put_header(out);
 	return LS_OK;
 }
 
@@ -136,10 +133,7 @@ static void put_class(const ls_prediction_lines *l, int64_t label, const float *
 		put_json(l->to, ls_model_class_name(l->model, label));
 		putc(',', l->to);
 	}
-	if (isfinite(chances[label]))
-		fprintf(l->to, "\"probability\":%.9g", (double)chances[label]);
-	else
-		fputs("\"probability\":null", l->to); /* JSON has no NaN */
+	fprintf(l->to, "\"probability\":%.9g", (double)chances[label]);
 }
 
 static void add_json(const ls_prediction_lines *l, const char *input, uint64_t row, const float *chances)
@@ -177,10 +171,7 @@ static void add_values_json(const ls_prediction_lines *l, const char *input, uin
 		if (i > 0)
 			putc(',', l->to);
 		put_json(l->to, output_name(l, i, room, sizeof(room)));
-		if (isfinite(values[i]))
-			fprintf(l->to, ":%.9g", (double)values[i]);
-		else
-			fputs(":null", l->to); /* JSON has no NaN */
+		fprintf(l->to, ":%.9g", (double)values[i]);
 	}
 	fputs("}}\n", l->to);
 }
@@ -195,6 +186,9 @@ static void add_values(const ls_prediction_lines *l, const char *input, uint64_t
 
 void ls_prediction_lines_add(ls_prediction_lines *l, const char *input, uint64_t row, const float *chances)
 {
+	if (l->format == LS_PREDICT_CSV && !l->has_header)
+		put_header(l);
+	l->has_header = 1;
 	if (l->task != LS_TASK_CLASSIFICATION) {
 		add_values(l, input, row, chances);
 		return;

@@ -15,15 +15,16 @@ typedef struct ls_prediction_lines {
 	ls_task task;
 	int64_t outputs, top; /* top <= outputs */
 	int has_names;
-	int64_t *best; /* (top) */
+	int has_header; /* is written */
+	int64_t *best;  /* (top) */
 } ls_prediction_lines;
 
-/* CSV begins with a line of names. */
+/* Nothing is written yet: the first sample of CSV comes with a line of names before it. */
 ls_status ls_prediction_lines_begin(ls_prediction_lines *out, FILE *to, const ls_model *model,
 				    const ls_predict_options *options);
 void ls_prediction_lines_end(ls_prediction_lines *lines);
 
-/* One sample; `chances` is (outputs), as ls_model_interpret() leaves them. */
+/* One sample; `chances` is (outputs), as ls_model_interpret() leaves them: finite numbers, for JSON has no others. */
 void ls_prediction_lines_add(ls_prediction_lines *lines, const char *input, uint64_t row, const float *chances);
 
 #endif

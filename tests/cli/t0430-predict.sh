@@ -135,6 +135,32 @@ is "and predicts the rest" "$(values <<<"$out")" "$(sed -n '1,2p;6p;6p' expected
 for text in 'none.png' "bad.csv:3: 'x'" 'bad.csv:4: value 1 of the image is 256; pixels are numbers from 0 to 255' "bad.csv:5: 'nan'" 'cut.png' '^5 inputs skipped'; do
 	like "saying so: $text" "$err" "$text"
 done
+sed -n 2p all.csv | sed 's/[^,]*/nan/g' >wrong.csv
+sed -n 3p all.csv >>wrong.csv
+fails_with "a first line of nan is no header" 1 "wrong.csv:1: 'nan' in column 1 is not a number" predict cnn wrong.csv
+is "and is skipped on request" "$(predict cnn wrong.csv --skip-bad --quiet | values)" "$(sed -n 2p expected)"
+for word in -inf 1e999 ''; do
+	sed -n 2p all.csv | sed "s/[^,]*/$word/g" >wrong.csv
+	fails_with "nor is one of '$word'" 1 "wrong.csv:1: '$word' in column 1 is not a number" predict cnn wrong.csv
+done
+run predict cnn all.csv
+is "a header is noted" "$status $err" "0 all.csv:1: taken for a header, it begins with 'pixel0'"
+is "unless all is to be quiet" "$(predict cnn all.csv --quiet 2>&1 >quiet.csv)" ""
+head -n 1 all.csv >header.csv
+fails_with "a header and nothing else" 1 'header.csv has a header and no rows' predict cnn header.csv
+is "prints nothing" "$(predict cnn header.csv 2>/dev/null; predict cnn none.png 2>/dev/null)" ""
+run predict cnn header.csv 0.png --skip-bad
+is "and can be skipped" "$status $(values <<<"$out")" "0 $(head -n 1 expected)"
+{ cat normalised.csv; sed 's/[^,]*/3e38/g' normalised.csv; cat normalised.csv; } >large.csv
+for format in csv jsonl; do
+	run predict cnn large.csv --values normalised --format $format
+	like "outputs that are not finite are an error, $format" "$status $err" '^1 .*large.csv:2: output 0 of the model is NaN: the values are too large'
+	unlike "and not printed" "$out" 'nan|null|csv,[23]|row":[23]'
+	run predict cnn large.csv --values normalised --format $format --skip-bad
+	is "--skip-bad leaves them out, $format" "$status $(grep -cE 'csv,[13],|row":[13],' <<<"$out") $(grep -c 'skipped: large.csv:2' <<<"$err")" "0 2 1"
+done
+run bash -c '"$0" predict cnn all.csv all.csv all.csv all.csv --batch 1 | head -n 1; echo "${PIPESTATUS[0]}"' "$LOCKSTEP"
+is "a reader that has enough ends it in silence" "$(tail -n 1 <<<"$out") $(grep -v header <<<"$err")" "141 "
 fails_with "when all is bad" 1 'nothing was predicted' predict cnn none.png cut.png --skip-bad
 : >empty
 fails_with "an empty file" 1 'empty:1: nothing is in it' predict cnn empty
