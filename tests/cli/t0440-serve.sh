@@ -66,6 +66,7 @@ bad = {"few": [[1, 2]], "rows": [rows(image(0))[:27]], "range": [image(1), [256]
 for name, inputs in bad.items():
     write(f"bad-{name}.json", {"inputs": inputs})
 write("bad-large.json", {"inputs": [[1e300] * 784], "values": "normalised"})
+write("bad-infinite.json", {"inputs": [image(0), [3e38] * 784], "values": "normalised"})
 write("bad-both.json", {"inputs": [image(0)], "images": ["x"]})
 write("bad-field.json", {"inputs": [image(0)], "topp": 3})
 write("bad-top.json", {"inputs": [image(0)], "top": 0})
@@ -111,6 +112,7 @@ bad null 400 'inputs\[0\]\[0\] is not a number'
 bad none 400 '..inputs.. is not a list with at least one element'
 bad flat 400 'inputs\[0\] is not a list; expected 784 numbers'
 bad large 400 'inputs\[0\]\[0\] is larger than a float can be'
+bad infinite 422 'inputs\[1\]: output 0 of the model is not a finite number: the values of the input are too large'
 bad both 400 'the request has more than one of'
 bad field 400 '..topp.. is not a field of a request'
 bad top 400 '..top.. is not a whole number'
@@ -141,7 +143,7 @@ is "a token that nobody asked for does no harm" "$(ask -H 'Authorization: Bearer
 # ---- metrics ----
 
 is "GET /metrics" "$(ask "$url/metrics")" 200
-for line in 'lockstep_requests_total\{code="413"\} 3' 'lockstep_requests_total\{code="404"\} 1' 'lockstep_samples_total 7' \
+for line in 'lockstep_requests_total\{code="413"\} 3' 'lockstep_requests_total\{code="404"\} 1' 'lockstep_samples_total 9' \
 	'lockstep_batch_samples_count [1-9]' 'lockstep_request_seconds_count 4' 'lockstep_connections [1-9]'; do
 	like "has $line" "$(cat answer)" "^$line"
 done

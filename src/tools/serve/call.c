@@ -1,5 +1,6 @@
 #include "tools/serve/call.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 #define PIXELS_MAX ((uint64_t)1 << 24) /* of an image file: 100 MB of 16-bit colour while it is decoded */
 
-enum { CLASSES_MAX = 100000 }; /* in an answer */
+enum { OUTPUTS_MAX = 100000 }; /* in an answer */
 
 int ls_budget_take(ls_budget *b, int64_t bytes)
 {
@@ -44,14 +45,27 @@ static int64_t tokens_of(const ls_call_context *c, const ls_request_bytes *text)
 	return most < c->facts.tokens_max ? most : c->facts.tokens_max;
 }
 
+/* An answer has `top` classes of every input; of values and of several labels, all of them. */
+static ls_status check_answer(const ls_model_facts *f, const ls_request *r)
+{
+	int64_t count = (int64_t)r->count, outputs = f->outputs;
+
+	if (f->task != LS_TASK_CLASSIFICATION && count > 1 && count * outputs > OUTPUTS_MAX)
+		return ls_fail(LS_EINVALID,
+			       "%lld outputs of %lld inputs are more than %d numbers; send fewer inputs at a time",
+			       (long long)outputs, (long long)count, OUTPUTS_MAX);
+	if (f->task == LS_TASK_CLASSIFICATION && count * (r->top < outputs ? r->top : outputs) > OUTPUTS_MAX)
+		return ls_fail(LS_EINVALID,
+			       "\"top\" %lld of %lld inputs are more than %d classes; send fewer inputs at a time",
+			       (long long)r->top, (long long)count, OUTPUTS_MAX);
+	return LS_OK;
+}
+
 static ls_status take_memory(ls_call *out, const ls_call_context *c, const ls_request *r)
 {
 	int64_t count = (int64_t)r->count, tokens = 0, sample = (int64_t)(values_of(&c->facts) * sizeof(float));
 
-	if (count * (r->top < c->facts.outputs ? r->top : c->facts.outputs) > CLASSES_MAX)
-		return ls_fail(LS_EINVALID,
-			       "\"top\" %lld of %lld inputs are more than %d classes; send fewer inputs at a time",
-			       (long long)r->top, (long long)count, CLASSES_MAX);
+	LS_TRY(check_answer(&c->facts, r));
 	for (size_t i = 0; r->kind == LS_REQUEST_TEXTS && i < r->count; i++)
 		tokens += tokens_of(c, &r->part[i]);
 	int64_t bytes = count * (c->facts.outputs * (int64_t)sizeof(float) + sample) +
@@ -195,8 +209,25 @@ static ls_status make_samples(ls_call *out, const ls_call_context *c, const ls_r
 	}
 }
 
+ls_status ls_call_check_outputs(const ls_call *call, const ls_model_facts *facts)
+{
+	for (int64_t i = 0; i < call->job.count; i++)
+		for (int64_t k = 0; k < facts->outputs; k++)
+			if (!isfinite(call->chances[i * facts->outputs + k]))
+				return ls_fail(
+					LS_ENUMERIC,
+					"%s[%lld]: output %lld of the model is not a finite number: the values of the "
+					"input are too large for it, or its weights are of no use",
+					call->field, (long long)i, (long long)k);
+	return LS_OK;
+}
+
 ls_status ls_call_make(ls_call *out, const ls_call_context *context, const ls_request *request)
 {
+	static const char *const fields[] = { [LS_REQUEST_NUMBERS] = "inputs",
+					      [LS_REQUEST_IMAGES] = "images",
+					      [LS_REQUEST_TEXTS] = "text",
+					      [LS_REQUEST_ROWS] = "rows" };
 	ls_call call = { .top = request->top };
 	ls_status status = take_memory(&call, context, request);
 
@@ -206,6 +237,7 @@ ls_status ls_call_make(ls_call *out, const ls_call_context *context, const ls_re
 		ls_call_release(&call, context->budget);
 		return status;
 	}
+	call.field = fields[request->kind];
 	call.job = (ls_batch_job){
 		.count = (int64_t)request->count, .images = call.images, .texts = call.texts, .chances = call.chances
 	};

@@ -24,7 +24,8 @@ typedef struct ls_call {
 	int32_t *tokens;
 	float *chances;
 	int64_t top;
-	int64_t bytes; /* of the budget */
+	int64_t bytes;     /* of the budget */
+	const char *field; /* of the request, that has the inputs */
 } ls_call;
 
 typedef struct ls_call_context {
@@ -37,6 +38,9 @@ typedef struct ls_call_context {
 /* Makes the samples. LS_EMEMORY: the budget or the memory is used up at the moment; any other failure is the client's,
  * and says which input is wrong. */
 ls_status ls_call_make(ls_call *out, const ls_call_context *context, const ls_request *request);
+
+/* LS_ENUMERIC, with the input: outputs that are NaN or infinite are no answer. */
+ls_status ls_call_check_outputs(const ls_call *call, const ls_model_facts *facts);
 void ls_call_release(ls_call *call, ls_budget *budget); /* harmless when it is zero */
 
 #endif

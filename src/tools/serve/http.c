@@ -22,6 +22,9 @@
 #ifndef MHD_HTTP_CONTENT_TOO_LARGE /* before 0.9.74 */
 #define MHD_HTTP_CONTENT_TOO_LARGE 413
 #endif
+#ifndef MHD_HTTP_UNPROCESSABLE_CONTENT /* before 0.9.74 */
+#define MHD_HTTP_UNPROCESSABLE_CONTENT 422
+#endif
 
 enum { THREADS_MIN = 2, THREADS_MAX = 4, SPARE_CONNECTIONS = 64 };
 #define DISCARD_MAX ((int64_t)64 << 20) /* of a body that nobody wants: read, so that the client gets to see why */
@@ -332,15 +335,23 @@ static enum MHD_Result send_answer(http_request *r)
 	return result;
 }
 
-/* The body is complete, or a prediction is. */
-static enum MHD_Result go_on(http_request *r)
+static void answer_outputs(http_request *r)
 {
 	const ls_call_context *c = &r->http->options.call;
 
-	if (r->is_waiting && r->code == 0) {
+	if (ls_call_check_outputs(&r->call, &c->facts) != LS_OK)
+		refuse(r, MHD_HTTP_UNPROCESSABLE_CONTENT, ls_last_error());
+	else
 		set_answer(r, MHD_HTTP_OK,
 			   ls_answer_predictions(c->model, &c->facts, r->call.chances, r->call.job.count, r->call.top),
 			   "application/json");
+}
+
+/* The body is complete, or a prediction is. */
+static enum MHD_Result go_on(http_request *r)
+{
+	if (r->is_waiting && r->code == 0) {
+		answer_outputs(r);
 	} else if (r->code == 0) {
 		r->complete = ls_clock_seconds();
 		ls_connections_set_busy(&r->http->connections, connection_of(r->connection), 1);
