@@ -32,7 +32,7 @@ typedef struct ls_serve_options {
 	int64_t max_body;   /* bytes of a request */
 	int64_t max_connections; /* more are answered with 503 */
 	double timeout; /* seconds in which a connection must complete a request, from its beginning or its last answer on;
-				then it is closed */
+				then it is closed, with a 408 where only a body is missing */
 	int quiet;      /* print nothing */
 	int unused;     /* fills the struct up; stays 0 */
 } ls_serve_options;

@@ -135,18 +135,20 @@ def slow(seconds):
         s.sendall(first)
         if name == "idle":
             answer(s)
-        begin, closed = time.time(), False
+        begin, closed, last = time.time(), False, b""
         s.settimeout(0.2)
         while time.time() - begin < seconds and not closed:
             try:
                 if name in ("head", "body"):
                     s.sendall(b"[")
-                closed = s.recv(1000) == b""
+                part = s.recv(1000)
+                closed, last = part == b"", last + part
             except socket.timeout:
                 pass
             except OSError:
                 closed = True
-        print(name, "closed" if closed else "open")
+        said = re.match(rb"HTTP/1\.1 (\d+) .*?\r\n\r\n\{.*\}$", last, re.S)
+        print(name, "open" if not closed else said[1].decode() if said else "closed")
 
 
 def half():
@@ -194,6 +196,28 @@ def raw(text):
         print(answer(s)[0])
 
 
+def answers(text):
+    """The statuses of all answers to bytes as they are, until the server closes or says nothing for a second."""
+    with connect() as s:
+        s.sendall(text.encode().decode("unicode_escape").encode("latin-1"))
+        s.settimeout(1)
+        data = b""
+        try:
+            while part := s.recv(65536):
+                data += part
+        except (ConnectionError, socket.timeout):
+            pass
+        print(*(m.decode() for m in re.findall(rb"HTTP/1\.1 (\d+) ", data)))
+
+
+def prompt(text):
+    """The status of an answer that comes long before the server gives a connection up."""
+    with connect() as s:
+        s.settimeout(10)
+        s.sendall(text.encode().decode("unicode_escape").encode("latin-1"))
+        print(answer(s)[0])
+
+
 pictures = images()
 truth = expected()
 {
@@ -203,4 +227,6 @@ truth = expected()
     "half": half,
     "crowd": lambda: crowd(int(arguments[0])),
     "raw": lambda: raw(arguments[0]),
+    "answers": lambda: answers(arguments[0]),
+    "prompt": lambda: prompt(arguments[0]),
 }[what]()

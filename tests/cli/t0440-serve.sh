@@ -134,6 +134,15 @@ is "a length that is none" "$(client raw 'POST /predict HTTP/1.1\r\nHost: x\r\nC
 for lengths in 'Content-Length: 0\r\nContent-Length: 5' 'Content-Length: 5\r\nTransfer-Encoding: chunked'; do
 	is "two lengths" "$(client raw "GET /healthz HTTP/1.1\r\nHost: x\r\n$lengths\r\n\r\n0\r\n\r\n")" 400
 done
+for name in 'Content-Length ' 'Content-Length\x0b' 'Content-Length\t' 'X(Y)'; do
+	is "a header name that is none hides no second request: '$name'" \
+		"$(client answers "POST /predict HTTP/1.1\r\nHost: x\r\n$name: 42\r\n\r\nGET /metrics HTTP/1.1\r\nHost: smuggled\r\n\r\n  ")" 400
+done
+is "no Host, or two" "$(client raw 'GET /healthz HTTP/1.1\r\n\r\n') $(client raw 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n')" "400 400"
+is "before HTTP/1.1 none is needed" "$(client raw 'GET /healthz HTTP/1.0\r\n\r\n')" 200
+for coding in gzip xchunked 'gzip, chunked' identity; do
+	is "Transfer-Encoding: $coding is answered at once" "$(client prompt "POST /predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: $coding\r\n\r\n{}")" 501
+done
 head -c 9000000 /dev/zero >large
 is "a body that is too large" "$(ask --data-binary @large "$url/predict")" 413
 is "also when it does not say so before" "$(ask -H 'Transfer-Encoding: chunked' --data-binary @large "$url/predict")" 413
@@ -188,8 +197,9 @@ done
 # ---- slow clients, many clients ----
 
 start --timeout 1.5 --max-connections 20
-is "connections that complete no request are closed" "$(client slow 6 | xargs)" "silent closed head closed body closed idle closed"
+is "connections that complete no request are closed" "$(client slow 6 | xargs)" "silent closed head closed body 408 idle closed"
 like "and counted" "$(curl -s "$url/metrics")" '^lockstep_timeouts_total [4-9]'
+like "with their answers" "$(curl -s "$url/metrics")" '^lockstep_requests_total\{code="408"\} 1'
 is "more connections than allowed get 503, until some are closed" "$(client crowd 30 | xargs)" "503 200"
 is "the server is well" "$(ask "$url/healthz")" 200
 stop

@@ -1,12 +1,14 @@
 #include "tools/serve/connections.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 
 struct ls_connection {
-	int fd, is_busy;
+	int fd;
+	ls_connection_state state;
 	double since; /* when it was opened or last answered */
 	ls_connection *before, *next;
 };
@@ -64,26 +66,28 @@ void ls_connections_close(ls_connections *all, ls_connection *c)
 	free(c);
 }
 
-void ls_connections_set_busy(ls_connections *all, ls_connection *c, int is_busy)
+void ls_connections_set(ls_connections *all, ls_connection *c, ls_connection_state state)
 {
 	if (!c)
 		return;
 	pthread_mutex_lock(&all->lock);
-	c->is_busy = is_busy;
-	if (!is_busy)
+	c->state = state;
+	if (state == LS_CONNECTION_IDLE)
 		c->since = ls_clock_seconds();
 	pthread_mutex_unlock(&all->lock);
 }
 
 /* A client that sends a byte now and then is never idle: what counts is a complete request. */
-int64_t ls_connections_shut_idle(ls_connections *all, double timeout)
+int64_t ls_connections_shut_idle(ls_connections *all, double timeout, const char *last_words, int64_t *told)
 {
 	double now = ls_clock_seconds();
 	int64_t shut = 0;
 
 	pthread_mutex_lock(&all->lock);
 	for (ls_connection *c = all->first; c; c = c->next)
-		if (!c->is_busy && now - c->since > timeout) {
+		if (c->state != LS_CONNECTION_BUSY && now - c->since > timeout) {
+			if (c->state == LS_CONNECTION_READING)
+				*told += send(c->fd, last_words, strlen(last_words), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 			shutdown(c->fd, SHUT_RDWR);
 			c->since = now;
 			shut++;

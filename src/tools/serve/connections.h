@@ -25,11 +25,16 @@ int64_t ls_connections_count(ls_connections *connections);
 ls_connection *ls_connections_open(ls_connections *connections, int fd);
 void ls_connections_close(ls_connections *connections, ls_connection *connection);
 
-/* Busy: its request is complete and not answered. */
-void ls_connections_set_busy(ls_connections *connections, ls_connection *connection, int is_busy);
+typedef enum ls_connection_state {
+	LS_CONNECTION_IDLE,    /* no head of a request is complete */
+	LS_CONNECTION_READING, /* a body is awaited, and no byte of an answer was sent */
+	LS_CONNECTION_BUSY     /* its request is complete, or an answer is being sent */
+} ls_connection_state;
+void ls_connections_set(ls_connections *connections, ls_connection *connection, ls_connection_state state);
 
 /* Shut down the sockets of connections that were opened or last answered `timeout` seconds ago and are not busy;
- * returns how many. */
-int64_t ls_connections_shut_idle(ls_connections *connections, double timeout);
+ * returns how many. Those that wait for a body are sent `last_words` before, as far as that is possible without waiting:
+ * *told of them. */
+int64_t ls_connections_shut_idle(ls_connections *connections, double timeout, const char *last_words, int64_t *told);
 
 #endif

@@ -232,33 +232,55 @@ static void refuse_size(http_request *r)
 	refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, message);
 }
 
-static enum MHD_Result count_length(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+/* What is wrong with the head of a request. A proxy in front may read it in another way than we do, and what we take for
+ * the next request would be this one's body. */
+typedef struct head_faults {
+	int lengths, hosts;
+	int is_misnamed; /* "Content-Length : 5" is no header to us, and the length to others */
+	int is_coded;    /* in another way than "chunked", so nobody knows where it ends */
+} head_faults;
+
+static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
+	static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	head_faults *f = context;
 	(void)kind;
-	(void)value;
-	*(int *)context += strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Transfer-Encoding") == 0;
+
+	int is_coding = strcasecmp(name, "Transfer-Encoding") == 0;
+	f->lengths += is_coding || strcasecmp(name, "Content-Length") == 0;
+	f->hosts += strcasecmp(name, "Host") == 0;
+	f->is_misnamed |= !*name || name[strspn(name, token)] != '\0';
+	f->is_coded |= is_coding && (!value || strcasecmp(value, "chunked") != 0);
 	return MHD_YES;
 }
 
-/* A proxy in front may take the other one, and what we take for the next request would be this one's body. */
-static int has_two_lengths(const http_request *r)
+/* Such a request is answered at once, and nothing is read behind its head. */
+static int refuse_head(http_request *r, const char *version)
 {
-	int lengths = 0;
+	head_faults f = { 0 };
 
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_length, &lengths);
-	return lengths > 1;
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, look_at_header, &f);
+	if (f.is_misnamed)
+		refuse(r, MHD_HTTP_BAD_REQUEST, "the name of a header has a character that is not allowed there");
+	else if (f.lengths > 1)
+		refuse(r, MHD_HTTP_BAD_REQUEST, "the request says twice how long it is, or in two ways");
+	else if (f.is_coded)
+		refuse(r, MHD_HTTP_NOT_IMPLEMENTED,
+		       "the only Transfer-Encoding taken is chunked; or send a Content-Length");
+	else if (f.hosts > 1 || (f.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) == 0))
+		refuse(r, MHD_HTTP_BAD_REQUEST, "a request of HTTP/1.1 has one Host header");
+	else
+		return 0;
+	r->closes = 1;
+	return 1;
 }
 
 static void check_head(http_request *r, const char *path, const char *method)
 {
 	ls_http *h = r->http;
-	int is_ambiguous = has_two_lengths(r);
-
 	int is_crowded = ls_connections_count(&h->connections) > h->options.max_connections;
 	find_route(r, path, method);
-	if (is_ambiguous)
-		refuse(r, MHD_HTTP_BAD_REQUEST, "the request says twice how long it is, or in two ways");
-	else if (!is_allowed(r))
+	if (!is_allowed(r))
 		refuse(r, MHD_HTTP_UNAUTHORIZED,
 		       "the token is missing or wrong; send it as Authorization: Bearer TOKEN");
 	else if (atomic_load(&h->is_refusing))
@@ -267,7 +289,7 @@ static void check_head(http_request *r, const char *path, const char *method)
 		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections; try again later");
 	else if (r->code == 0 && announced(r) > h->options.max_body)
 		refuse_size(r);
-	r->closes = is_crowded || is_ambiguous || atomic_load(&h->is_refusing);
+	r->closes = is_crowded || atomic_load(&h->is_refusing);
 }
 
 /* ---- the body ------------------------------------------------------------------------------------------------------ */
@@ -350,11 +372,11 @@ static void answer_outputs(http_request *r)
 /* The body is complete, or a prediction is. */
 static enum MHD_Result go_on(http_request *r)
 {
+	ls_connections_set(&r->http->connections, connection_of(r->connection), LS_CONNECTION_BUSY);
 	if (r->is_waiting && r->code == 0) {
 		answer_outputs(r);
 	} else if (r->code == 0) {
 		r->complete = ls_clock_seconds();
-		ls_connections_set_busy(&r->http->connections, connection_of(r->connection), 1);
 		r->route->answer(r);
 		drop_body(r);
 		if (r->is_waiting)
@@ -378,15 +400,17 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *from, const 
 			      const char *version, const char *data, size_t *size, void **own)
 {
 	http_request *r = *own;
-	(void)version;
 
 	if (!r) {
 		r = *own = begin_request(context, from);
 		if (!r)
 			return MHD_NO;
+		if (refuse_head(r, version))
+			return send_answer(r);
 		check_head(r, path, method);
 		if (r->code != 0 && announced(r) > DISCARD_MAX)
 			return send_answer(r);
+		ls_connections_set(&r->http->connections, connection_of(from), LS_CONNECTION_READING);
 		return MHD_YES;
 	}
 	if (*size > 0) {
@@ -404,7 +428,7 @@ static void request_ended(void *context, struct MHD_Connection *own, void **requ
 	http_request *r = *request;
 	(void)code;
 
-	ls_connections_set_busy(&h->connections, connection_of(own), 0);
+	ls_connections_set(&h->connections, connection_of(own), LS_CONNECTION_IDLE);
 	if (!r)
 		return;
 	drop_body(r);
@@ -432,10 +456,19 @@ static void connection_changed(void *context, struct MHD_Connection *own, void *
 	}
 }
 
+/* By hand: the library has no way to answer a request whose body is not there. */
 void ls_http_tick(ls_http *h)
 {
-	for (int64_t shut = ls_connections_shut_idle(&h->connections, h->options.timeout); shut > 0; shut--)
+	static const char too_slow[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"
+				       "Content-Type: application/json\r\nContent-Length: 47\r\n\r\n"
+				       "{\"error\":\"the body of the request is too slow\"}";
+	int64_t told = 0;
+
+	for (int64_t shut = ls_connections_shut_idle(&h->connections, h->options.timeout, too_slow, &told); shut > 0;
+	     shut--)
 		ls_counters_timeout(h->options.counters);
+	for (; told > 0; told--)
+		ls_counters_request(h->options.counters, MHD_HTTP_REQUEST_TIMEOUT, -1);
 }
 
 ls_status ls_http_check(void)
