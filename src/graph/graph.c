@@ -8,6 +8,7 @@
 
 #include <lockstep/text.h>
 
+#include "base/handles.h"
 #include "base/options.h"
 #include "ops/shape.h"
 
@@ -15,6 +16,7 @@ static const ls_value invalid = { LS_NONE };
 
 ls_status ls_graph_new(ls_graph **out)
 {
+	LS_TRY(ls_argument_check(out, "out"));
 	ls_graph *graph = calloc(1, sizeof(*graph));
 	if (!graph)
 		return ls_fail(LS_EMEMORY, "no memory for a graph");
@@ -267,6 +269,7 @@ static void add_usual_loss(ls_graph *graph, ls_value output)
 
 ls_status ls_graph_finish(ls_graph *graph, ls_value output)
 {
+	LS_TRY(ls_argument_check(graph, "graph"));
 	if (ls_graph_usable(graph, output))
 		LS_TRY(check_output(graph, output));
 	if (graph->status == LS_OK && graph->loss_count == 0)

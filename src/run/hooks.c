@@ -16,6 +16,7 @@ struct ls_stop {
 
 ls_status ls_stop_new(ls_stop **out)
 {
+	LS_TRY(ls_argument_check(out, "out"));
 	ls_stop *stop = malloc(sizeof(*stop));
 	if (!stop)
 		return ls_fail(LS_EMEMORY, "no memory for a " LS_STOP_KIND);

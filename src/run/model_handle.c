@@ -101,6 +101,7 @@ ls_status ls_model_load(ls_model **out, const ls_model_load_options *options)
 {
 	ls_model_load_options own = LS_MODEL_LOAD_OPTIONS_INIT;
 
+	LS_TRY(ls_argument_check(out, "out"));
 	LS_TRY(LS_OPTIONS_TAKE_FILLED(&own, options, threads, "LS_MODEL_LOAD_OPTIONS_INIT"));
 	ls_model *model = alloc_model();
 	return model ? finish(out, model, load(model, &own)) : LS_EMEMORY;
@@ -121,6 +122,7 @@ static ls_status make(ls_model *model, const ls_graph *graph, uint64_t seed)
 
 ls_status ls_model_new(ls_model **out, ls_graph *graph, uint64_t seed)
 {
+	LS_TRY(ls_argument_check(out, "out"));
 	if (!graph)
 		return ls_fail(LS_EINVALID, "the graph is NULL");
 	ls_model *model = alloc_model();
@@ -162,6 +164,7 @@ ls_status ls_model_new_named(ls_model **out, const ls_model_options *options, ui
 	ls_graph *graph = NULL;
 	ls_model *model = NULL;
 
+	LS_TRY(ls_argument_check(out, "out"));
 	if (!options || !options->name)
 		return ls_fail(LS_EINVALID, "options.name is NULL: name a model; `lockstep models` lists them");
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, task, "LS_MODEL_OPTIONS_INIT"));

@@ -19,6 +19,8 @@ static const ls_param *find(const ls_model *model, const char *name)
 
 static void describe(const ls_param *param, ls_model_param *out)
 {
+	if (!out) /* asked only whether it is there */
+		return;
 	*out = (ls_model_param){ .name = param->name,
 				 .rank = param->rank,
 				 .elements = ls_param_elements(param),

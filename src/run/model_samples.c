@@ -153,6 +153,8 @@ ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t c
 
 	LS_TRY(LS_OPTIONS_TAKE(&o, options, pixels_max, "LS_IMAGE_OPTIONS_INIT"));
 	LS_TRY(check_images(model));
+	LS_TRY(ls_argument_check(bytes, "bytes"));
+	LS_TRY(ls_argument_check(image, "image"));
 	ls_image_shape shape = shape_of(model);
 	LS_TRY(ls_image_decode_for(&decoded, bytes, count, o.name, o.pixels_max, &shape));
 	ls_status status = ls_image_resize(&decoded, o.resize, shape, image, o.name);

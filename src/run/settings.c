@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/handles.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "optim/optimizer.h"
@@ -228,6 +229,8 @@ static ls_status unknown_setting(const char *name)
 
 ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value)
 {
+	LS_TRY(ls_argument_check(options, "options"));
+	LS_TRY(ls_argument_check(name, "name"));
 	const ls_setting *row = ls_train_setting_of(name);
 	if (!row)
 		return unknown_setting(name);

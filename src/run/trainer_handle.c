@@ -195,6 +195,7 @@ ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_opt
 {
 	ls_trainer_options own = LS_TRAINER_OPTIONS_INIT;
 
+	LS_TRY(ls_argument_check(out, "out"));
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, pin, "LS_TRAINER_OPTIONS_INIT"));
 	ls_trainer *t = calloc(1, sizeof(*t));

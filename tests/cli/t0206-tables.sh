@@ -85,8 +85,12 @@ run train --data points.csv --target big,left --epochs 20 --run labels
 like "several labels have F1" "$out" 'test micro F1 0\.[89][0-9]+, macro F1 0\.[0-9]+, subset accuracy: 0\.[0-9]+'
 run "$LOCKSTEP" eval labels --per-class
 like "a line per label" "$out" 'left +[0-9]+ +[01]\.[0-9]+ +[01]\.[0-9]+'
-run "$LOCKSTEP" predict labels one.csv
-like "a probability per label" "$out" '^input,row,big,left'
+printf 'x;y;class\n0.5;0.5;up\n' >labelled.csv
+run "$LOCKSTEP" predict labels labelled.csv
+like "a probability per label" "$(xargs <<<"$out")" '^input,row,big,left labelled.csv,2,[01][.0-9e-]*,[01][.0-9e-]*$'
+head -n 1 labelled.csv >header.csv
+run "$LOCKSTEP" predict labels header.csv
+is "a table without rows is an error" "$status $err" "1 lockstep predict: header.csv has no rows"
 
 # Bad rows.
 sed '5s/.*/ragged/; 9s/^[^,]*,[^,]*/x,inf/' houses.csv >bad.csv

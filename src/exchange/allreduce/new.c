@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/handles.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "exchange/allreduce/state.h"
@@ -91,6 +92,7 @@ ls_status ls_allreduce_new(ls_allreduce **out, const ls_allreduce_options *optio
 	ls_allreduce_options o;
 	ls_transport *transport = NULL;
 
+	LS_TRY(ls_argument_check(out, "out"));
 	LS_TRY(read_options(&o, options));
 	LS_TRY(ls_mpi_transport_on(&transport, o.communicator, LS_ALLREDUCE_SLOTS, o.timeout));
 	return ls_allreduce_over(out, transport, o.timeout);

@@ -181,6 +181,17 @@ static void test_arguments_that_are_null(void **state)
 	ls_batch batch = take(s, set, 0);
 	float logits[10];
 	(void)state;
+	ls_train_options settings = LS_TRAIN_OPTIONS_INIT;
+	assert_fails(ls_trainer_new(NULL, model, &o), LS_EINVALID, "`out` is NULL");
+	assert_fails(ls_model_new_named(NULL, NULL, 1), LS_EINVALID, "`out` is NULL");
+	assert_fails(ls_model_load(NULL, NULL), LS_EINVALID, "`out` is NULL");
+	assert_fails(ls_stop_new(NULL), LS_EINVALID, "`out` is NULL");
+	assert_fails(ls_graph_new(NULL), LS_EINVALID, "`out` is NULL");
+	assert_fails(ls_graph_finish(NULL, (ls_value){ 0 }), LS_EINVALID, "`graph` is NULL");
+	assert_fails(ls_train_options_set(NULL, "lr", "1"), LS_EINVALID, "`options` is NULL");
+	assert_fails(ls_train_options_set(&settings, NULL, "1"), LS_EINVALID, "`name` is NULL");
+	assert_int_equal(ls_model_param_at(model, 0, NULL), 1);
+	assert_int_equal(ls_model_param_of(model, "nothing", NULL), 0);
 	assert_ok(ls_trainer_new(&trainer, model, &o));
 	assert_fails(ls_model_predict(model, NULL, 1, logits), LS_EINVALID, "`images` is NULL");
 	assert_fails(ls_model_predict(model, s->images, 1, NULL), LS_EINVALID, "`logits` is NULL");
