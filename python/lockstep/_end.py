@@ -27,9 +27,13 @@ _stops: Dict[object, Callable[[], None]] = {}
 _is_here = False
 
 
+def ends_this_thread() -> bool:
+    return _is_here and threading.current_thread() is not threading.main_thread()
+
+
 def check() -> None:
     """At the end of the program a thread ends where it would call C; SystemExit is what ends a thread without a word."""
-    if _is_here and threading.current_thread() is not threading.main_thread():
+    if ends_this_thread():
         raise SystemExit
 
 

@@ -67,7 +67,7 @@ class _Turns:
             self.sweep()
 
     def sweep(self) -> None:
-        while any(state.uses == 0 for state in self._waiting) and self._turn.acquire(blocking=False):
+        while not _end.ends_this_thread() and any(state.uses == 0 for state in self._waiting) and self._turn.acquire(blocking=False):
             inside = self._depth > 0
             try:
                 if not inside:
@@ -117,9 +117,10 @@ class Handle:
                 f"this {type(self).__name__} was made in another process, of which this one is a fork without its threads; start processes "
                 'by spawn, multiprocessing.set_start_method("spawn"), and make it there'
             )
-        if self._state.closed:
+        is_closed = self._state.closed
+        _end.check()  # behind the look at it: the end of the program closes objects, too
+        if is_closed:
             raise ClosedError(f"this {type(self).__name__} is closed")
-        _end.check()
 
     def _turn(self) -> _Turn:
         return _Turn(self)
