@@ -1,5 +1,5 @@
-"""The end of the program. Threads may still train then: they are asked to stop, and get a few seconds for it. Handles that they use are
-not freed."""
+"""The end of the program. Threads may still train then: they are asked to stop, and get a few seconds for it; short calls
+are waited for, since the code that they run is unloaded. Handles that are still used then are not freed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Callable, Dict, Iterator
+from typing import Callable, Dict, Iterator, List
 
 from lockstep._errors import InterruptedRunError
 
@@ -24,6 +24,7 @@ class _Inside(threading.local):
 
 inside = _Inside()
 _stops: Dict[object, Callable[[], None]] = {}
+waits: List[Callable[[], bool]] = []  # whether a thread is in a short call, which need not be stopped
 _is_here = False
 
 
@@ -58,7 +59,7 @@ def _stop_all() -> None:
     until = time.monotonic() + WAIT_S
     for stop in list(_stops.values()):
         stop()
-    while _stops and time.monotonic() < until:
+    while (_stops or any(is_busy() for is_busy in waits)) and time.monotonic() < until:
         time.sleep(0.005)
 
 

@@ -38,6 +38,11 @@ class _Turns:
         self._depth = 0  # of calls of the thread that has the turn
         self._guard = threading.RLock()  # of all states' uses, and of what waits
         self._waiting: List[_State] = []
+        self._uses = 0  # of all its states
+        _all.add(self)
+
+    def is_busy(self) -> bool:
+        return self.process == os.getpid() and (self._depth > 0 or self._uses > 0)
 
     def take(self) -> None:
         self._turn.acquire()
@@ -52,11 +57,13 @@ class _Turns:
     def begin(self, state: _State) -> bool:
         with self._guard:
             state.uses += not state.closed
+            self._uses += not state.closed
             return not state.closed
 
     def end(self, state: _State) -> None:
         with self._guard:
             state.uses -= 1
+            self._uses -= 1
         self.sweep()
 
     def close(self, state: _State) -> None:
@@ -85,6 +92,19 @@ class _Turns:
             pointer, state.pointer = state.pointer, None
             if pointer is not None:
                 state.free(pointer)
+
+
+_all: weakref.WeakSet[_Turns] = weakref.WeakSet()
+
+
+def _is_any_busy() -> bool:
+    try:
+        return any(turns.is_busy() for turns in list(_all))
+    except RuntimeError:  # another thread made a handle meanwhile
+        return True
+
+
+_end.waits.append(_is_any_busy)
 
 
 class Handle:
@@ -157,7 +177,7 @@ class _Turn:
         handle._check()  # before the lock, which in a fork may be taken for ever
         handle._turns.take()
         _end.inside.depth += 1
-        if handle._state.closed:
+        if handle._state.closed or _end.ends_this_thread():
             self.__exit__(None, None, None)
             handle._check()
         return handle._state.pointer
@@ -179,6 +199,9 @@ class _InUse:
         handle = self._handle
         handle._check()
         if not handle._turns.begin(handle._state):
+            handle._check()
+        elif _end.ends_this_thread():
+            self.__exit__(None, None, None)
             handle._check()
         return handle._state.pointer
 
