@@ -171,6 +171,13 @@ class Caught:
             raise failure
 
 
+def new_stop() -> Any:
+    """A handle that stops what it is given to; Python frees it."""
+    out = ffi.new("ls_stop **")
+    check(lib.ls_stop_new(out))
+    return ffi.gc(out[0], lib.ls_stop_free)
+
+
 def interruptible(call: Callable[[], T], stop: Callable[[], None]) -> T:
     """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop` is
     called, and KeyboardInterrupt raised when the call has returned. In a callback, whose thread has the turn of a handle, it runs there."""
@@ -193,8 +200,15 @@ def _in_a_thread(call: Callable[[], T], stop: Callable[[], None]) -> T:
         finally:
             done.set()
 
-    threading.Thread(target=work, name="lockstep", daemon=True).start()
+    thread = threading.Thread(target=work, name="lockstep", daemon=True)
     interrupt: Optional[BaseException] = None
+    try:
+        thread.start()
+    except BaseException as error:  # of a signal handler while start() waits for the thread, or there is no thread
+        if not done.is_set() and thread not in threading.enumerate():
+            raise
+        interrupt = error
+        stop()
     while not done.is_set():
         try:
             done.wait()  # not join(): an interrupted join() believes that the thread has ended

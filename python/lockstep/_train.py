@@ -13,7 +13,7 @@ import numpy as np
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._graph import Graph
-from lockstep._library import Caught, Options, Path, c_text, check, error_of, in_python, interruptible, lib, text
+from lockstep._library import Caught, Options, Path, c_text, check, error_of, in_python, interruptible, lib, new_stop, text
 from lockstep._model import Model
 from lockstep._progress import Progress, is_wanted
 from lockstep._trainer import EvalResult, result_of
@@ -146,9 +146,7 @@ def train(
 
 def _put_stop(options: Options) -> Any:
     """A handle that stops what the options are of."""
-    out = ffi.new("ls_stop **")
-    check(lib.ls_stop_new(out))
-    stop = options.pointer.stop = options.keep(ffi.gc(out[0], lib.ls_stop_free))
+    stop = options.pointer.stop = options.keep(new_stop())
     return stop
 
 

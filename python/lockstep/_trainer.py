@@ -13,7 +13,7 @@ from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._errors import InterruptedRunError, InvalidError
 from lockstep._handle import Handle
-from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number
+from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, new_stop, number
 from lockstep._model import Model, _Text
 
 if TYPE_CHECKING:
@@ -185,11 +185,9 @@ class Trainer(Handle):
 
     def evaluate(self, data: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None) -> EvalResult:
         """Loss and accuracy with the weights as they are: of a Dataset, or of images (or tokens) and labels or float targets,
-        any number. Ctrl-C ends it where the dataset is a class of Python."""
+        any number. Ctrl-C ends that of a Dataset."""
         if labels is None and targets is None:
-            dataset = as_dataset(data, "data")
-            caught = dataset._caught
-            return interruptible(lambda: self._evaluate_dataset(dataset), lambda: caught.keep(InterruptedRunError("stopped on request")))
+            return self._evaluate_dataset(as_dataset(data, "data"))
         result = ffi.new("ls_eval_result *")
         batch = _Batch(self._model, data, labels, targets, None)
         with self._turn() as pointer, self._model._in_use() as model:
@@ -197,10 +195,22 @@ class Trainer(Handle):
             return _with_fingerprint(result, model)
 
     def _evaluate_dataset(self, dataset: Dataset) -> EvalResult:
-        result = ffi.new("ls_eval_result *")
-        with self._turn() as pointer, self._model._in_use() as model, dataset._turn() as samples:
-            dataset._caught.check(lib.ls_trainer_evaluate_dataset(pointer, samples, result))
-            return _with_fingerprint(result, model)
+        result, handle = ffi.new("ls_eval_result *"), new_stop()
+
+        def call() -> EvalResult:
+            with self._turn() as pointer, self._model._in_use() as model, dataset._turn() as samples:
+                check(lib.ls_trainer_set_stop(pointer, handle))
+                try:
+                    dataset._caught.check(lib.ls_trainer_evaluate_dataset(pointer, samples, result))
+                finally:
+                    lib.ls_trainer_set_stop(pointer, ffi.NULL)
+                return _with_fingerprint(result, model)
+
+        def stop() -> None:
+            lib.ls_stop_request(handle)
+            dataset._caught.keep(InterruptedRunError("stopped on request"))  # a class of Python ends at its next sample
+
+        return interruptible(call, stop)
 
     @contextlib.contextmanager
     def _alone(self, call: str) -> Iterator[Any]:

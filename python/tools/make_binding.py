@@ -26,7 +26,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import cffi
 
 # Headers of liblockstep-tools, which the package does not use.
-TOOLS = {"bench.h", "plan.h", "probe.h", "report.h", "serve.h", "sweep.h", "lockstep.h"}
+TOOLS = {"bench.h", "faults.h", "plan.h", "probe.h", "report.h", "serve.h", "sweep.h", "lockstep.h"}
 # Functions that take FILE are not called from Python.
 STANDARD = {"stddef.h", "stdint.h", "stdio.h"}
 

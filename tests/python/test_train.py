@@ -320,6 +320,23 @@ def test_ctrl_c_stops_an_evaluation(tmp_path):
     assert interrupted(program, tmp_path / "run") == "interrupted\n"
 
 
+def test_ctrl_c_stops_an_evaluation_of_a_trainer_on_a_long_dataset():
+    """One of the library's own, which calls nothing of Python's; afterwards the trainer goes on."""
+    program = textwrap.dedent("""
+        import signal
+        import lockstep
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        digits = lockstep.Dataset("glyphs", samples=10**7)
+        trainer = lockstep.Trainer(lockstep.Model("cnn", seed=1), batch=32, devices=1, threads=1)
+        try:
+            print("ready", flush=True)
+            trainer.evaluate(digits)
+        except KeyboardInterrupt:
+            print("interrupted", trainer.run(lockstep.Dataset("glyphs", samples=64), steps=1).steps, flush=True)
+        """)
+    assert interrupted(program) == "interrupted 1\n"
+
+
 def test_ctrl_c_stops_an_evaluation_of_a_trainer(digits):
     """Of a dataset that takes hours to read; afterwards trainer and dataset are as before."""
 
