@@ -352,11 +352,12 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(dataset)->name);
 	LS_TRY(ls_model_learn_data(t->model, dataset));
-	LS_TRY(ls_transforms_init(&t->transforms, t->augment, dataset, t->settings.seed));
-	ls_status status = ls_trainer_begin(t, "ls_trainer_run", &none);
-	if (status == LS_OK)
+	LS_TRY(ls_trainer_begin(t, "ls_trainer_run", &none));
+	ls_status status = ls_transforms_init(&t->transforms, t->augment, dataset, t->settings.seed);
+	if (status == LS_OK) {
 		status = run_dataset(t, dataset, count, &sum, &answers);
-	ls_transforms_release(&t->transforms);
+		ls_transforms_release(&t->transforms);
+	}
 	LS_TRY(ls_trainer_end(t, &none, status));
 	divide(&sum, answers);
 	if (report)
