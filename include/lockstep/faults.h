@@ -75,8 +75,8 @@ typedef struct ls_fault_bench_result {
 	uint64_t reserved[8]; /* 0 */
 } ls_fault_bench_result;
 
-/* LS_EINTERRUPTED: after ls_sweep_stop(). Whatever it returns, the run, its processes, emulated nodes and snapshots
- * are gone. */
+/* LS_EINTERRUPTED: after ls_sweep_stop(). Whatever it returns, the run, its processes, emulated nodes and the snapshots
+ * in this machine's memory are gone; another host whose node was killed last removes its snapshot at its next run. */
 LS_API ls_status ls_fault_bench(const ls_fault_bench_options *options, ls_fault_bench_result *result);
 
 #ifdef __cplusplus

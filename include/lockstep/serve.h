@@ -32,10 +32,10 @@ typedef struct ls_serve_options {
 	double max_wait_ms; /* longest time that samples wait for others, until there are max_batch; 0: they do not */
 	int64_t max_body;   /* bytes of a request */
 	int64_t max_connections; /* more are answered with 503 */
-	double timeout; /* seconds in which a connection must complete a request, from its beginning or its last answer on;
-				then it is closed, with a 408 where only a body is missing */
-	int quiet;      /* print nothing */
-	int unused;     /* fills the struct up; stays 0 */
+	double timeout; /* seconds until a connection has sent the head of a request, from its beginning or last answer on, and then its
+				body; else it is closed, with a 408 where only a body is missing */
+	int quiet;  /* print nothing */
+	int unused; /* fills the struct up; stays 0 */
 } ls_serve_options;
 #define LS_SERVE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \

@@ -56,9 +56,10 @@ class _Turns:
 
     def begin(self, state: _State) -> bool:
         with self._guard:
-            state.uses += not state.closed
-            self._uses += not state.closed
-            return not state.closed
+            is_open = not state.closed
+            state.uses += is_open
+            self._uses += is_open
+            return is_open
 
     def end(self, state: _State) -> None:
         with self._guard:
@@ -67,7 +68,8 @@ class _Turns:
         self.sweep()
 
     def close(self, state: _State) -> None:
-        state.closed = True
+        with self._guard:
+            state.closed = True
         if self.process == os.getpid():  # in a fork its threads are missing: what it is at is left to the parent
             with self._guard:
                 self._waiting.append(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, MutableMapping, NamedTuple, Optional, Union
 
 import numpy as np
@@ -196,19 +197,28 @@ class Trainer(Handle):
 
     def _evaluate_dataset(self, dataset: Dataset) -> EvalResult:
         result, handle = ffi.new("ls_eval_result *"), new_stop()
+        caught, guard, is_running = dataset._caught, threading.Lock(), False
 
         def call() -> EvalResult:
+            nonlocal is_running
             with self._turn() as pointer, self._model._in_use() as model, dataset._turn() as samples:
                 check(lib.ls_trainer_set_stop(pointer, handle))
                 try:
-                    dataset._caught.check(lib.ls_trainer_evaluate_dataset(pointer, samples, result))
+                    is_running = True
+                    caught.check(lib.ls_trainer_evaluate_dataset(pointer, samples, result))
                 finally:
+                    with guard:
+                        is_running = False
+                        if isinstance(caught.error, InterruptedRunError):
+                            caught.error = None  # it came too late to be seen
                     lib.ls_trainer_set_stop(pointer, ffi.NULL)
                 return _with_fingerprint(result, model)
 
         def stop() -> None:
             lib.ls_stop_request(handle)
-            dataset._caught.keep(InterruptedRunError("stopped on request"))  # a class of Python ends at its next sample
+            with guard:
+                if is_running:  # else the dataset is at another call
+                    caught.keep(InterruptedRunError("stopped on request"))  # a class of Python ends at its next sample
 
         return interruptible(call, stop)
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <lockstep/names.h>
+
 #include "command.h"
 #include "stop.h"
 
@@ -84,21 +86,16 @@ static int print_json(const ls_fault_bench_options *o, const ls_bench_faults_job
 	return bad || fflush(stdout) != 0;
 }
 
-static const char *plural(int64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void print_work(const ls_fault_bench_result *r)
 {
 	printf("samples/s with faults    %.1f, over %.1f s: %" PRId64 " step%s that count\n", r->samples_per_s,
-	       r->seconds, r->steps, plural(r->steps));
+	       r->seconds, r->steps, ls_plural((uint64_t)r->steps, "s"));
 	if (isnan(r->undisturbed)) {
 		printf("samples/s undisturbed    not known: no start trained for long enough before its fault\n");
 		return;
 	}
 	printf("samples/s undisturbed    %.1f, between faults\n", r->undisturbed);
-	printf("work kept                %.1f %%\n", 100 * r->work_kept);
+	printf("work kept (goodput)      %.1f %%\n", 100 * r->work_kept);
 }
 
 static void print_faults(const ls_fault_bench_result *r)
@@ -107,7 +104,8 @@ static void print_faults(const ls_fault_bench_result *r)
 	if (r->faults > 0)
 		printf(", one every %.1f s", r->seconds / (double)r->faults);
 	if (r->interruptions > 0)
-		printf("; and %" PRId64 " other interruption%s", r->interruptions, plural(r->interruptions));
+		printf("; and %" PRId64 " other interruption%s", r->interruptions,
+		       ls_plural((uint64_t)r->interruptions, "s"));
 	putchar('\n');
 	if (isnan(r->recovery_median))
 		printf("recovery                 not known\n");
@@ -115,7 +113,8 @@ static void print_faults(const ls_fault_bench_result *r)
 		printf("recovery                 median %.2f s, worst %.2f s, from the kill to the first new step\n",
 		       r->recovery_median, r->recovery_worst);
 	if (r->overtaken > 0)
-		printf("                         without %" PRId64 " that another fault came into\n", r->overtaken);
+		printf("                         not counted: %" PRId64 " interrupted by another fault\n",
+		       r->overtaken);
 	printf("steps computed again     %" PRId64 "\n", r->steps_again);
 }
 
@@ -129,7 +128,7 @@ static void print_prediction(const ls_fault_bench_options *o, const ls_fault_ben
 	       "s, "
 	       "%.2f s per\n                         restart and a snapshot every %.0f step%s, as measured\n",
 	       100 * r->predicted_work_kept, r->predicted_samples_per_s, o->every, r->restart_s, r->snapshot_every,
-	       plural(llround(r->snapshot_every)));
+	       ls_plural((uint64_t)llround(r->snapshot_every), "s"));
 }
 
 static int print_text(const ls_fault_bench_options *o, const ls_bench_faults_job *job, const ls_fault_bench_result *r)
@@ -153,7 +152,7 @@ int ls_bench_faults(const char *command, const ls_fault_bench_options *o, const 
 	fprintf(stderr,
 		"Measuring until %" PRId64 " fault%s %s over: one every %g s of training on average, seed %" PRIu64
 		"\n",
-		o->faults, plural(o->faults), o->faults == 1 ? "is" : "are", o->every, o->seed);
+		o->faults, ls_plural((uint64_t)o->faults, "s"), o->faults == 1 ? "is" : "are", o->every, o->seed);
 	ls_stop_on_signals(LS_STOP_FAULTS, 0);
 	ls_status status = ls_fault_bench(o, &result);
 	if (status == LS_EINTERRUPTED && ls_stop_signal())

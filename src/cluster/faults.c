@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/rng.h"
@@ -19,6 +20,8 @@ ls_status ls_faults_parse(ls_faults *out, const char *text)
 	ls_faults faults = { 0 };
 	int length = 0;
 
+	if (text && strchr(text, '-'))
+		return refuse(text); /* sscanf() would take -1 for the largest number */
 	if (text &&
 	    (sscanf(text, "%lf:%" SCNu64 ":%" SCNu64 "%n", &faults.every, &faults.seed, &faults.count, &length) != 3 ||
 	     text[length] != '\0' || !(faults.every > 0) || !isfinite(faults.every)))

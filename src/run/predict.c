@@ -103,7 +103,7 @@ static ls_status check_finite(const prediction *p, int64_t i)
 		if (!isfinite(outputs[k]))
 			return ls_fail(LS_ENUMERIC,
 				       "%s:%llu: output %lld of the model is %s: the values are too large for it, or "
-				       "its weights are of no use",
+				       "its weights are not finite or too large (did training diverge?)",
 				       p->from[i].input, (unsigned long long)p->from[i].row, (long long)k,
 				       isnan(outputs[k]) ? "NaN" : "infinite");
 	return LS_OK;

@@ -462,9 +462,8 @@ static ls_status begin_start(loop *l)
 		LS_TRY(ls_comm_barrier(layout->comm, "begin of a start with faults"));
 	if (faults.every > 0 && start > faults.count)
 		l->stop_after = l->position.step;
-	if (fault.node == layout->node)
-		LS_TRY(ls_fault_arm(fault.after));
-	return ls_reporter_start(&l->reporter, l->saver.lock.generation, l->saver.memory.is_used, &fault);
+	LS_TRY(ls_reporter_start(&l->reporter, l->saver.lock.generation, l->saver.memory.is_used, &fault));
+	return fault.node == layout->node ? ls_fault_arm(fault.after) : LS_OK; /* once the timeline has the start */
 }
 
 static ls_status run(loop *l, ls_train_result *result)

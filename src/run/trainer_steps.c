@@ -291,7 +291,7 @@ static ls_status run_steps(ls_trainer *t, uint64_t steps, ls_trainer_report *sum
 		add(sum, &r);
 		*answers += whole.answers;
 		LS_TRY(call_hook(t, &r));
-		if (ls_stop_is_requested(t->stop))
+		if (i + 1 < steps && ls_stop_is_requested(t->stop))
 			return ls_fail(LS_EINTERRUPTED, "stopped on request after step %lld", (long long)r.steps);
 	}
 	return LS_OK;

@@ -217,7 +217,9 @@ ls_status ls_call_check_outputs(const ls_call *call, const ls_model_facts *facts
 				return ls_fail(
 					LS_ENUMERIC,
 					"%s[%lld]: output %lld of the model is not a finite number: the values of the "
-					"input are too large for it, or its weights are of no use",
+					"input are too large for it, or its weights are not finite or too large (did "
+					"training "
+					"diverge?)",
 					call->field, (long long)i, (long long)k);
 	return LS_OK;
 }

@@ -72,7 +72,7 @@ void ls_connections_set(ls_connections *all, ls_connection *c, ls_connection_sta
 		return;
 	pthread_mutex_lock(&all->lock);
 	c->state = state;
-	if (state == LS_CONNECTION_IDLE)
+	if (state != LS_CONNECTION_BUSY) /* a new request may begin, or its body */
 		c->since = ls_clock_seconds();
 	pthread_mutex_unlock(&all->lock);
 }

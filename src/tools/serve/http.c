@@ -263,12 +263,13 @@ static int refuse_head(http_request *r, const char *version)
 	if (f.is_misnamed)
 		refuse(r, MHD_HTTP_BAD_REQUEST, "the name of a header has a character that is not allowed there");
 	else if (f.lengths > 1)
-		refuse(r, MHD_HTTP_BAD_REQUEST, "the request says twice how long it is, or in two ways");
+		refuse(r, MHD_HTTP_BAD_REQUEST,
+		       "duplicate or conflicting Content-Length and Transfer-Encoding headers");
 	else if (f.is_coded)
 		refuse(r, MHD_HTTP_NOT_IMPLEMENTED,
 		       "the only Transfer-Encoding taken is chunked; or send a Content-Length");
 	else if (f.hosts > 1 || (f.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) == 0))
-		refuse(r, MHD_HTTP_BAD_REQUEST, "a request of HTTP/1.1 has one Host header");
+		refuse(r, MHD_HTTP_BAD_REQUEST, "HTTP/1.1 requires exactly one Host header");
 	else
 		return 0;
 	r->closes = 1;
