@@ -6,8 +6,8 @@
 
 #include <lockstep/train.h>
 
-/* A number, of a time with one of the letters s, m, h and d behind it or none, which is the unit given in seconds; 0:
- * no time, and no letters. The row names the option in errors, and its limits are those of the digits. */
+/* Parse a number, or a duration such as 30s, 5m, 2h or 1d. `unit`: seconds that a number without a suffix counts; 0: it
+ * is a plain number and takes no suffix. The row names the option in errors and has the limits of the number. */
 ls_status ls_duration_set(const ls_setting *row, double unit, double *to, const char *text);
 
 #endif

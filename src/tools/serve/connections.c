@@ -78,7 +78,7 @@ void ls_connections_set(ls_connections *all, ls_connection *c, ls_connection_sta
 }
 
 /* A client that sends a byte now and then is never idle: what counts is a complete request. */
-int64_t ls_connections_shut_idle(ls_connections *all, double timeout, const char *last_words, int64_t *told)
+int64_t ls_connections_shut_idle(ls_connections *all, double timeout, const char *last_words, int64_t *answered)
 {
 	double now = ls_clock_seconds();
 	int64_t shut = 0;
@@ -87,7 +87,8 @@ int64_t ls_connections_shut_idle(ls_connections *all, double timeout, const char
 	for (ls_connection *c = all->first; c; c = c->next)
 		if (c->state != LS_CONNECTION_BUSY && now - c->since > timeout) {
 			if (c->state == LS_CONNECTION_READING)
-				*told += send(c->fd, last_words, strlen(last_words), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+				*answered +=
+					send(c->fd, last_words, strlen(last_words), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 			shutdown(c->fd, SHUT_RDWR);
 			c->since = now;
 			shut++;

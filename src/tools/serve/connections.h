@@ -34,7 +34,8 @@ void ls_connections_set(ls_connections *connections, ls_connection *connection, 
 
 /* Shut down the sockets of connections that were opened or last answered `timeout` seconds ago and are not busy;
  * returns how many. Those that wait for a body are sent `last_words` before, as far as that is possible without
- * waiting: *told of them. */
-int64_t ls_connections_shut_idle(ls_connections *connections, double timeout, const char *last_words, int64_t *told);
+ * waiting: *answered of them. */
+int64_t ls_connections_shut_idle(ls_connections *connections, double timeout, const char *last_words,
+				 int64_t *answered);
 
 #endif

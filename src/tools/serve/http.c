@@ -463,12 +463,12 @@ void ls_http_tick(ls_http *h)
 	static const char too_slow[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"
 				       "Content-Type: application/json\r\nContent-Length: 47\r\n\r\n"
 				       "{\"error\":\"the body of the request is too slow\"}";
-	int64_t told = 0;
+	int64_t answered = 0;
 
-	for (int64_t shut = ls_connections_shut_idle(&h->connections, h->options.timeout, too_slow, &told); shut > 0;
-	     shut--)
+	for (int64_t shut = ls_connections_shut_idle(&h->connections, h->options.timeout, too_slow, &answered);
+	     shut > 0; shut--)
 		ls_counters_timeout(h->options.counters);
-	for (; told > 0; told--)
+	for (; answered > 0; answered--)
 		ls_counters_request(h->options.counters, MHD_HTTP_REQUEST_TIMEOUT, -1);
 }
 
