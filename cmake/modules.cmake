@@ -165,7 +165,7 @@ function(ls_command target)
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${CMD_FOLDER} ${CMAKE_BINARY_DIR}/modules/${CMD_FOLDER}/${CMD_FOLDER} SYMBOLIC)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${CMD_FOLDER}/*.c)
   add_executable(${target} ${sources})
-  target_link_libraries(${target} PRIVATE lockstep_tools lockstep PkgConfig::JANSSON)
+  target_link_libraries(${target} PRIVATE lockstep_tools lockstep PkgConfig::JANSSON m)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${CMD_NAME} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
                         INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
