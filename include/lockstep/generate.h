@@ -8,7 +8,8 @@
  *             puts(ls_last_error());
  *
  * A token is sampled from what the model predicts after the text so far, and appended to it. Which one depends on the
- * weights, the prompt, the seed and the number of the sample alone: not on how many samples there are, nor on threads.
+ * weights, the prompt, the seed and the number of the sample alone: not on how many samples there are, nor on threads, nor on
+ * whether tokens are guessed ahead.
  */
 #ifndef LOCKSTEP_GENERATE_H
 #define LOCKSTEP_GENERATE_H
@@ -38,18 +39,22 @@ typedef struct ls_generate_options {
 	/* Asked between tokens: not 0 ends all samples here, with LS_EINTERRUPTED; may be NULL. */
 	int (*stop)(void *context);
 	void *context; /* of both */
+	/* Guess at most so many tokens ahead where the text repeats itself, and check them all at once: faster, the same text.
+	 * Of a single sample; 0: none. */
+	int64_t lookup;
 } ls_generate_options;
 #define LS_GENERATE_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
 		.size = sizeof(ls_generate_options), .prompt_bytes = -1, .max_new_tokens = 200, .num_samples = 1,      \
-		.temperature = 1, .top_p = 1, .seed = 1                                                                \
+		.temperature = 1, .top_p = 1, .seed = 1, .lookup = 15                                                  \
 	}
 
 typedef struct ls_generate_result {
 	int64_t prompt_tokens;
 	int64_t tokens; /* new ones, of all samples together */
 	double prompt_s, tokens_s;
-	uint64_t reserved[8]; /* 0 */
+	int64_t guesses, right_guesses; /* tokens that were guessed ahead, and those of them that came */
+	uint64_t reserved[6];           /* 0 */
 } ls_generate_result;
 
 /* The model must have a vocabulary: one that was trained on text from files. The result may be NULL. */

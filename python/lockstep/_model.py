@@ -206,6 +206,7 @@ class Model(Samples):
         seed: int = 1,
         threads: int = 0,
         ignore_eos: bool = False,
+        lookup: int = 15,
         on_token: Optional[Callable[[int, bytes], Any]] = None,
     ) -> List[str]:
         """Continuations of the prompt by a language model, without the prompt: `num_samples` of them, each of up to
@@ -214,7 +215,8 @@ class Model(Samples):
         Logits are divided by `temperature` (0: always the most probable token); tokens are sampled from the `top_k` most
         probable ones (0: from all), and of those from the most probable whose probabilities add up to `top_p`. `on_token` is
         called with the number of the sample and the bytes of every token, which may end inside a character; what it raises
-        ends the call and is raised here. The same model, prompt and seed give the same texts on any number of threads.
+        ends the call and is raised here. The same model, prompt and seed give the same texts on any number of threads, and
+        with any `lookup`: a single sample is guessed up to so many tokens ahead where it repeats itself, which is faster.
         """
         options, caught = Options("ls_generate_options"), Caught()
         encoded = prompt.encode() if isinstance(prompt, str) else bytes(prompt)
@@ -228,7 +230,7 @@ class Model(Samples):
 
         options.set(prompt_bytes=len(encoded), max_new_tokens=max_new_tokens, num_samples=num_samples,
                     temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, threads=threads,
-                    ignore_eos=int(ignore_eos))  # fmt: skip
+                    ignore_eos=int(ignore_eos), lookup=lookup)  # fmt: skip
         options.pointer.prompt = options.keep(ffi.new("char[]", encoded))
         options.pointer.write = options.keep(ffi.callback(
             "void(void *, int64_t, const char *, size_t)", write, onerror=lambda _, error, __: caught.keep(error)))  # fmt: skip

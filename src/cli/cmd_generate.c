@@ -46,6 +46,8 @@ static const ls_setting rows[] = {
 
 	{ "threads", 't', "N", LS_MACHINE, "compute with N threads (default: all cores)", LS_SETTING_INT, AT(threads),
 	  1, LS_THREADS_MAX, LS_SETTING_NOT_0 },
+	{ "lookup", 0, "N", LS_MACHINE, "guess up to N tokens ahead where text repeats: same text, faster; 0: off",
+	  LS_SETTING_INT, AT(lookup), 0, 64, 0 },
 
 	LS_FLAG_ROW("best", LS_MODEL_GROUP, "take the run's best weights, not its newest", LOAD(best)),
 	{ "model", 'm', "NAME", LS_MODEL_GROUP, "use this architecture, such as gpt2", LS_SETTING_STRING, LOAD(model),
@@ -142,9 +144,12 @@ static void end_output(output *out)
 
 static void print_speed(const ls_generate_result *r)
 {
-	fprintf(stderr, "prompt: %lld token%s in %.2f sec; generated %lld in %.2f sec, %.1f tokens/sec\n",
+	fprintf(stderr, "prompt: %lld token%s in %.2f sec; generated %lld in %.2f sec, %.1f tokens/sec",
 		(long long)r->prompt_tokens, r->prompt_tokens == 1 ? "" : "s", r->prompt_s, (long long)r->tokens,
 		r->tokens_s, r->tokens_s > 0 ? (double)r->tokens / r->tokens_s : 0);
+	if (r->guesses > 0)
+		fprintf(stderr, "; %lld of %lld guesses right", (long long)r->right_guesses, (long long)r->guesses);
+	fputc('\n', stderr);
 }
 
 /* Returns the code to exit with. */

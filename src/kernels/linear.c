@@ -176,14 +176,25 @@ static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, i
 	}
 }
 
+/* The same of a block that is a piece of each of `rows` rows. */
+static void fetch_rows(const float *piece, int rows, int cols, int ld)
+{
+	for (int r = 0; r < rows; r++)
+		fetch(piece + (int64_t)r * ld, (size_t)cols);
+}
+
 /* Weights outermost: a block is turned once for all rows. */
-static void forward_tied(const ls_linear_plan *p, int64_t rows, int64_t ob, const float *x, const float *weights,
-			 const ls_linear_epilogue *e, float *y, float *spare)
+static void forward_tied(const ls_linear_plan *p, int64_t rows, int64_t ob, int64_t next_ob, const float *x,
+			 const float *weights, const ls_linear_epilogue *e, float *y, float *spare)
 {
 	int64_t place = ob * rows * p->out_panel;
 	float *tile = e->before ? e->before + place : y + place;
 
 	for (int64_t ib = 0; ib < p->in_blocks; ib++) {
+		int64_t next = ib + 1 < p->in_blocks ? ob : next_ob;
+		if (next < p->out_blocks)
+			fetch_rows(weights + ls_linear_block_place(p, next, (ib + 1) % p->in_blocks),
+				   ls_linear_outputs_of(p, next), p->in_panel, p->in_blocks * p->in_panel);
 		turn(weights + ls_linear_block_place(p, ob, ib), ls_linear_outputs_of(p, ob), p->in_panel,
 		     p->in_blocks * p->in_panel, spare, p->out_panel);
 		run_rows(p->forward, rows, ib > 0, x + ib * rows * p->in_panel, spare, tile);
@@ -202,7 +213,7 @@ void ls_linear_forward(const ls_linear_plan *p, int64_t rows, const float *x, co
 	while ((unit = ls_team_next(member, tiles * groups)) >= 0) {
 		int64_t ob = unit % groups * group;
 		if (p->tied)
-			forward_tied(p, rows, ob, x, weights, e, y, spare);
+			forward_tied(p, rows, ob, ob + member.size, x, weights, e, y, spare);
 		else
 			forward_tile(p, rows, unit / groups * LS_LINEAR_TILE, ob, group, x, weights, e, y);
 	}

@@ -3,6 +3,10 @@
  *
  * A text that fills the model's context goes on with the second half of it: what it sees then begins
  * at the first position again.
+ *
+ * A text that is alone is fed guesses at its next tokens behind its last one (lookup.h). The model then says what comes
+ * after each, with the bits that it has token by token: as long as a token is drawn that was guessed, the next one can
+ * be drawn at once. The cache forgets the others.
  */
 #include <lockstep/generate.h>
 
@@ -14,11 +18,12 @@
 #include "base/clock.h"
 #include "base/handles.h"
 #include "base/options.h"
+#include "run/lookup.h"
 #include "run/model_handle.h"
 #include "run/token_sampler.h"
 #include "trainer/decode.h"
 
-enum { TOKENS_MOST = 1 << 30, TEXTS_MOST = 4096 };
+enum { TOKENS_MOST = 1 << 30, TEXTS_MOST = 4096, GUESSES_MOST = 64 };
 
 typedef struct generation {
 	ls_model *model;
@@ -31,7 +36,11 @@ typedef struct generation {
 	int32_t *context; /* (texts, room) the tokens that a text sees */
 	int *length;      /* (texts) of it */
 	char *is_over;    /* (texts) */
-	float *logits;    /* (texts, vocabulary) */
+	float *logits;    /* (texts, vocabulary), of a text that is alone (1 + guesses, vocabulary) */
+	int64_t place;    /* of the next token in its text */
+	ls_lookup lookup;
+	int32_t guesses[GUESSES_MOST]; /* that the only text was fed */
+	int guessed;
 	ls_generate_result result;
 } generation;
 
@@ -54,6 +63,8 @@ static ls_status check_options(const ls_generate_options *o)
 		return ls_fail(LS_EINVALID, "options.top_k is %lld; it must be 0 or more", (long long)o->top_k);
 	if (!(o->top_p > 0 && o->top_p <= 1))
 		return ls_fail(LS_EINVALID, "options.top_p is %g, not in (0, 1]", o->top_p);
+	if (o->lookup < 0 || o->lookup > GUESSES_MOST)
+		return ls_fail(LS_EINVALID, "options.lookup is %lld, not in 0..%d", (long long)o->lookup, GUESSES_MOST);
 	if (o->threads < 0 || o->threads > LS_THREADS_MAX)
 		return ls_fail(LS_EINVALID, "options.threads is %lld, not in 0..%d", (long long)o->threads,
 			       LS_THREADS_MAX);
@@ -126,27 +137,94 @@ static void feed(generation *g, int64_t text, int32_t token)
 	ls_decoder_feed(g->decoder, text, context, g->length[text]);
 }
 
-static ls_status add_token(generation *g, int64_t text, int64_t place)
+/* Draw the next token of a text and hand it over. */
+static ls_status draw(generation *g, int64_t text, const float *logits, int32_t *token)
 {
-	const float *logits = g->logits + text * g->vocabulary;
 	size_t bytes = 0;
 
 	for (int64_t i = 0; i < g->vocabulary; i++)
 		if (!isfinite(logits[i]))
 			return ls_fail(LS_ENUMERIC, "a logit of the model is %s: the weights are not usable",
 				       isnan(logits[i]) ? "NaN" : "infinite");
-	int32_t token = ls_token_sampler_draw(g->sampler, logits, (uint64_t)text, (uint64_t)place);
-	if (token == ls_bpe_end(g->bpe) && !g->options->ignore_eos) {
+	*token = ls_token_sampler_draw(g->sampler, logits, (uint64_t)text, (uint64_t)g->place);
+	if (*token == ls_bpe_end(g->bpe) && !g->options->ignore_eos) {
 		end_text(g, text);
 		return LS_OK;
 	}
-	const char *piece = ls_bpe_piece(g->bpe, token, &bytes);
+	const char *piece = ls_bpe_piece(g->bpe, *token, &bytes);
 	g->result.tokens++;
 	if (piece && g->options->write)
 		g->options->write(g->options->context, text, piece, bytes);
-	feed(g, text, token);
 	return LS_OK;
 }
+
+/* ---- several texts: a token of each ------------------------------------------------------------------------------ */
+
+static ls_status extend_all(generation *g)
+{
+	for (int64_t i = 0; i < g->options->num_samples; i++) {
+		int32_t token;
+		if (g->is_over[i])
+			continue;
+		LS_TRY(draw(g, i, g->logits + i * g->vocabulary, &token));
+		if (!g->is_over[i])
+			feed(g, i, token);
+	}
+	g->place++;
+	return LS_OK;
+}
+
+/* ---- a text that is alone: as many tokens as were guessed, and one more ------------------------------------------ */
+
+/* Behind the token that the text was fed; the last token of all needs none. */
+static void feed_guesses(generation *g)
+{
+	int64_t left = g->options->max_new_tokens - g->place - 1;
+	int length = g->length[0], room = g->room - length;
+	int32_t fed[1 + GUESSES_MOST] = { g->context[length - 1] };
+
+	room = left < room ? (int)left : room;
+	g->guessed = length == ls_decoder_length(g->decoder, 0) + 1
+			     ? ls_lookup_guess(&g->lookup, g->context, length, room, g->guesses)
+			     : 0; /* all of a context that begins anew is on its way */
+	if (g->guessed == 0)
+		return;
+	memcpy(fed + 1, g->guesses, (size_t)g->guessed * sizeof(*fed));
+	ls_decoder_feed(g->decoder, 0, fed, 1 + g->guessed);
+	ls_decoder_ask(g->decoder, 0, 1 + g->guessed);
+}
+
+static void keep_right_guesses(generation *g, int right)
+{
+	ls_decoder_take_back(g->decoder, 0, g->guessed - right);
+	memcpy(g->context + g->length[0], g->guesses, (size_t)right * sizeof(*g->context));
+	g->length[0] += right;
+	g->result.guesses += g->guessed;
+	g->result.right_guesses += right;
+	if (g->guessed > 0)
+		ls_lookup_learn(&g->lookup, g->guessed, right);
+}
+
+static ls_status extend(generation *g)
+{
+	int32_t token = 0;
+	int right = 0, is_right = 1;
+
+	for (int row = 0; is_right && !g->is_over[0]; row++) {
+		LS_TRY(draw(g, 0, g->logits + row * g->vocabulary, &token));
+		g->place++;
+		is_right = !g->is_over[0] && row < g->guessed && token == g->guesses[row];
+		right += is_right;
+	}
+	keep_right_guesses(g, right);
+	if (g->is_over[0])
+		return LS_OK;
+	feed(g, 0, token);
+	feed_guesses(g);
+	return LS_OK;
+}
+
+/* ---- all tokens -------------------------------------------------------------------------------------------------- */
 
 static void end_all(generation *g)
 {
@@ -168,18 +246,16 @@ static ls_status add_tokens(generation *g)
 	const ls_generate_options *o = g->options;
 	double begun = ls_clock_seconds();
 
-	for (int64_t place = 0; place < o->max_new_tokens && count_open(g) > 0; place++) {
+	for (int is_prompt = 1; g->place < o->max_new_tokens && count_open(g) > 0; is_prompt = 0) {
 		ls_decoder_run(g->decoder, g->logits);
-		if (place == 0) {
+		if (is_prompt) {
 			g->result.prompt_s = ls_clock_seconds() - begun;
 			begun = ls_clock_seconds();
 		}
-		for (int64_t i = 0; i < o->num_samples; i++)
-			if (!g->is_over[i])
-				LS_TRY(add_token(g, i, place));
+		LS_TRY(o->num_samples == 1 ? extend(g) : extend_all(g));
 		if (o->stop && o->stop(o->context)) {
 			end_all(g);
-			return ls_fail(LS_EINTERRUPTED, "stopped after %lld of %lld tokens", (long long)place + 1,
+			return ls_fail(LS_EINTERRUPTED, "stopped after %lld of %lld tokens", (long long)g->place,
 				       (long long)o->max_new_tokens);
 		}
 	}
@@ -213,7 +289,7 @@ static ls_status take_memory(generation *g)
 	g->context = calloc(texts * (size_t)g->room, sizeof(*g->context));
 	g->length = calloc(texts, sizeof(*g->length));
 	g->is_over = calloc(texts, 1);
-	g->logits = calloc(texts * (size_t)g->vocabulary, sizeof(*g->logits));
+	g->logits = calloc((texts > 1 ? texts : 1 + GUESSES_MOST) * (size_t)g->vocabulary, sizeof(*g->logits));
 	if (g->context && g->length && g->is_over && g->logits)
 		return LS_OK;
 	return ls_fail(LS_EMEMORY, "no memory for %zu texts", texts);
@@ -236,6 +312,7 @@ static ls_status run(generation *g)
 	LS_TRY(take_memory(g));
 	LS_TRY(make_decoder(g));
 	LS_TRY(ls_token_sampler_new(&g->sampler, &sampler));
+	ls_lookup_begin(&g->lookup, o->lookup);
 	LS_TRY(begin_texts(g));
 	return add_tokens(g);
 }

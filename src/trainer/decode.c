@@ -12,6 +12,7 @@
 typedef struct fed {
 	int32_t *tokens; /* (room) */
 	int count;
+	int asked; /* of the last ones, whose logits are wanted */
 	int rests; /* a token that is not kept holds its place */
 } fed;
 
@@ -24,8 +25,8 @@ struct ls_decoder {
 	fed *fed;        /* (texts) */
 	int32_t *past;   /* (texts) tokens that are kept */
 	int32_t *start;  /* (texts + 1) */
-	int32_t *each;   /* (texts + 1) 0, 1, ... */
-	int32_t *last;   /* (texts) row of the last token */
+	int32_t *asked;  /* (texts + 1) where the rows begin whose logits are wanted */
+	int32_t *rows;   /* (texts * room) these */
 	int32_t *tokens; /* (texts * room) */
 	int32_t *zeros;  /* (texts * room) segments, labels and targets, which nobody reads */
 	uint64_t *samples;
@@ -39,16 +40,14 @@ static ls_status take_memory(ls_decoder *d)
 	d->fed = calloc(texts, sizeof(*d->fed));
 	d->past = calloc(texts, sizeof(*d->past));
 	d->start = calloc(texts + 1, sizeof(*d->start));
-	d->each = calloc(texts + 1, sizeof(*d->each));
-	d->last = calloc(texts, sizeof(*d->last));
+	d->asked = calloc(texts + 1, sizeof(*d->asked));
+	d->rows = calloc(all, sizeof(*d->rows));
 	d->tokens = calloc(all, sizeof(*d->tokens));
 	d->zeros = calloc(all + 1, sizeof(*d->zeros));
 	d->samples = calloc(texts, sizeof(*d->samples));
-	int has_all = d->fed && d->past && d->start && d->each && d->last && d->tokens && d->zeros && d->samples;
+	int has_all = d->fed && d->past && d->start && d->asked && d->rows && d->tokens && d->zeros && d->samples;
 	for (size_t i = 0; i < texts && has_all; i++)
 		has_all = (d->fed[i].tokens = calloc((size_t)d->room, sizeof(int32_t))) != NULL;
-	for (size_t i = 0; i <= texts && has_all; i++)
-		d->each[i] = (int32_t)i;
 	return has_all ? LS_OK
 		       : ls_fail(LS_EMEMORY, "no memory for %lld texts of %d tokens", (long long)d->options.texts,
 				 d->room);
@@ -98,8 +97,8 @@ void ls_decoder_free(ls_decoder *d)
 	free(d->fed);
 	free(d->past);
 	free(d->start);
-	free(d->each);
-	free(d->last);
+	free(d->asked);
+	free(d->rows);
 	free(d->tokens);
 	free(d->zeros);
 	free(d->samples);
@@ -133,7 +132,18 @@ void ls_decoder_feed(ls_decoder *d, int64_t i, const int32_t *tokens, int count)
 {
 	memcpy(d->fed[i].tokens, tokens, (size_t)count * sizeof(*tokens));
 	d->fed[i].count = count;
+	d->fed[i].asked = 1;
 	d->fed[i].rests = 0;
+}
+
+void ls_decoder_ask(ls_decoder *d, int64_t i, int count)
+{
+	d->fed[i].asked = count;
+}
+
+void ls_decoder_take_back(ls_decoder *d, int64_t i, int count)
+{
+	d->past[i] -= count;
 }
 
 /* Any token, in a place that the next one overwrites. */
@@ -141,6 +151,7 @@ void ls_decoder_rest(ls_decoder *d, int64_t i)
 {
 	d->fed[i].tokens[0] = 0;
 	d->fed[i].count = 1;
+	d->fed[i].asked = 1;
 	d->fed[i].rests = 1;
 	d->past[i] -= d->past[i] == d->room;
 }
@@ -149,10 +160,10 @@ static void drive(void *context, int device)
 {
 	ls_decoder *d = context;
 	ls_packed text = { .start = d->start,
-			   .masked_start = d->each,
+			   .masked_start = d->asked,
 			   .token = d->tokens,
 			   .segment = d->zeros,
-			   .masked_at = d->last,
+			   .masked_at = d->rows,
 			   .target = d->zeros,
 			   .past = d->past,
 			   .cache = d->cache };
@@ -166,15 +177,19 @@ static void drive(void *context, int device)
 
 void ls_decoder_run(ls_decoder *d, float *logits)
 {
-	int32_t at = 0;
+	int32_t at = 0, row = 0;
 
 	for (int64_t i = 0; i < d->options.texts; i++) {
+		const fed *f = &d->fed[i];
 		d->start[i] = at;
-		memcpy(d->tokens + at, d->fed[i].tokens, (size_t)d->fed[i].count * sizeof(int32_t));
-		at += d->fed[i].count;
-		d->last[i] = at - 1;
+		d->asked[i] = row;
+		memcpy(d->tokens + at, f->tokens, (size_t)f->count * sizeof(int32_t));
+		at += f->count;
+		for (int32_t r = at - f->asked; r < at; r++)
+			d->rows[row++] = r;
 	}
 	d->start[d->options.texts] = at;
+	d->asked[d->options.texts] = row;
 	d->logits = logits;
 	ls_devices_run(d->devices, 1, drive, d);
 	ls_devices_leave(d->devices);

@@ -515,6 +515,7 @@ def test_a_model_of_language_generates(writer):
     assert again == first
     assert len(pieces) == 40 and {text for text, _ in pieces} == {0}
     assert b"".join(piece for _, piece in pieces).decode(errors="replace") == first[0]
+    assert writer.generate("the quick", max_new_tokens=40, temperature=0.7, seed=3, lookup=0) == first
     assert writer.generate("the quick", max_new_tokens=5, temperature=0) == writer.generate("the quick", max_new_tokens=5, top_k=1, seed=9)
 
 

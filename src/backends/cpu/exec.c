@@ -121,12 +121,16 @@ static void run_backward(const job *j, const ls_pass *pass, int last, double *si
 static void copy_logits(const ls_exec *exec, const ls_pass *pass, float *out, ls_member member)
 {
 	const ls_tensor *t = &exec->graph->values[exec->graph->logits];
-	int64_t begin, end;
+	int64_t rows = t->domain == LS_MASKED ? pass->rows[LS_MASKED] : pass->n, begin, end;
 
-	ls_team_range(member, pass->n, &begin, &end);
+	out += pass->first_row[t->domain] * t->channels;
+	ls_team_range(member, rows, &begin, &end);
 	for (int64_t i = begin; i < end; i++)
-		for (int64_t c = 0; c < t->channels; c++)
-			out[i * t->channels + c] = exec->logits[(c / t->panel * pass->n + i) * t->panel + c % t->panel];
+		for (int64_t c = 0; c < t->channels; c += t->panel) {
+			int64_t left = t->channels - c, count = left < t->panel ? left : t->panel;
+			memcpy(out + i * t->channels + c, exec->logits + (c / t->panel * rows + i) * t->panel,
+			       (size_t)count * sizeof(*out));
+		}
 	ls_team_barrier(member);
 }
 
@@ -212,7 +216,6 @@ static void work(void *context, ls_member member)
 	const job *j = context;
 	ls_exec *exec = j->exec;
 	int64_t tile = exec->graph->coupled && j->training ? j->microbatch->count : exec->tile;
-	int classes = exec->graph->values[exec->graph->logits].channels;
 	double since = 0;
 
 	skip_time(j, &since, member);
@@ -224,7 +227,7 @@ static void work(void *context, ls_member member)
 		run_forward(j, &pass, &since, member);
 		run_losses(j, &pass, member);
 		if (j->logits)
-			copy_logits(exec, &pass, j->logits + first * classes, member);
+			copy_logits(exec, &pass, j->logits, member);
 		skip_time(j, &since, member);
 		if (j->training)
 			run_backward(j, &pass, left <= tile, &since, member);

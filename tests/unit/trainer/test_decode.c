@@ -152,6 +152,43 @@ static void in_pieces_beside_others(void **state)
 	}
 }
 
+/* Text t goes on by `right` of its tokens and `wrong` others, of which all logits are asked for. */
+static void feed_with_wrong_ones(const fixture *f, ls_decoder *d, int t, int at, int right, int wrong)
+{
+	int32_t fed[ROOM];
+
+	for (int i = 0; i < right + wrong; i++)
+		fed[i] = i < right ? f->text[t][at + i] : (f->text[t][at + i] + 1) % WORDS;
+	ls_decoder_feed(d, t, fed, right + wrong);
+	ls_decoder_ask(d, t, right + wrong);
+}
+
+static void logits_behind_several_tokens_and_back(void **state)
+{
+	fixture *f = *state;
+	ls_decoder *d = make_decoder(f, TEXTS, 2);
+	static float logits[TEXTS * ROOM * WORDS];
+	uint64_t draws = 0;
+
+	for (int at = 0; at < ROOM - 16;) {
+		int right = 1 + (int)(draw(f, 99, draws++) % 8), row = 0, wrong[TEXTS];
+		for (int t = 0; t < TEXTS; t++) {
+			wrong[t] = (int)(draw(f, 99, draws++) % 8);
+			feed_with_wrong_ones(f, d, t, at, right, wrong[t]);
+		}
+		ls_decoder_run(d, logits);
+		for (int t = 0; t < TEXTS; t++) {
+			for (int i = 0; i < right; i++)
+				assert_logits(f, t, at + i + 1, logits + (row + i) * WORDS);
+			row += right + wrong[t];
+			ls_decoder_take_back(d, t, wrong[t]);
+			assert_int_equal(ls_decoder_length(d, t), at + right);
+		}
+		at += right;
+	}
+	ls_decoder_free(d);
+}
+
 static void a_text_can_begin_anew(void **state)
 {
 	fixture *f = *state;
@@ -183,4 +220,5 @@ static void only_models_of_language(void **state)
 	ls_graph_free(graph);
 }
 
-TEST_MAIN_GROUP(make, clear, token_by_token, in_pieces_beside_others, a_text_can_begin_anew, only_models_of_language)
+TEST_MAIN_GROUP(make, clear, token_by_token, in_pieces_beside_others, logits_behind_several_tokens_and_back,
+		a_text_can_begin_anew, only_models_of_language)
