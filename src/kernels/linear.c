@@ -17,7 +17,9 @@ enum {
 	CHUNK_LEVEL = 6, /* weight gradients: stretches of 64 rows, both operands in the first-level cache */
 	/* backward: rows a turned block serves at once; dx of them stays in the second level */
 	STRETCH_ROWS = 1024,
-	GROUP_MOST = 4 /* blocks that are worked on together: 4 * 256 kB, and what passes by them */
+	GROUP_MOST = 4, /* blocks that are worked on together: 4 * 256 kB, and what passes by them */
+	FEW_ROWS = 16,  /* up to here weights stream by once, at the speed of memory: in the order in which they lie */
+	TURNED_OUTPUTS = 32 /* whose rows of weights stream by together */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -148,7 +150,8 @@ void ls_linear_finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int6
 		simd->gelu(tile, count * p->out_panel, e->approximate, y);
 }
 
-/* The block of weights that comes after this one will be near when it is its turn: it streams from far, and alone. */
+/* The block of weights that comes after this one will be near when it is its turn. Where blocks follow each other in
+ * memory, the processor sees that for itself. */
 static void fetch(const float *block, size_t floats)
 {
 	for (size_t i = 0; i < floats; i += 16)
@@ -165,7 +168,7 @@ static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, i
 	for (int64_t ib = 0; ib < p->in_blocks; ib++)
 		for (int64_t o = ob; o < last; o++) {
 			int64_t turn_of = o + 1 < last ? o + 1 : ob, next = o + 1 < last ? ib : ib + 1;
-			if (next < p->in_blocks)
+			if (next < p->in_blocks && rows > FEW_ROWS)
 				fetch(weights + ls_linear_block_place(p, turn_of, next), block_floats(p));
 			run_rows(p->forward, count, ib > 0, x + (ib * rows + first) * p->in_panel,
 				 weights + ls_linear_block_place(p, o, ib), into + (o * rows + first) * p->out_panel);
@@ -176,29 +179,47 @@ static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, i
 	}
 }
 
-/* The same of a block that is a piece of each of `rows` rows. */
-static void fetch_rows(const float *piece, int rows, int cols, int ld)
-{
-	for (int r = 0; r < rows; r++)
-		fetch(piece + (int64_t)r * ld, (size_t)cols);
-}
-
 /* Weights outermost: a block is turned once for all rows. */
-static void forward_tied(const ls_linear_plan *p, int64_t rows, int64_t ob, int64_t next_ob, const float *x,
-			 const float *weights, const ls_linear_epilogue *e, float *y, float *spare)
+static void forward_turned(const ls_linear_plan *p, int64_t rows, int64_t ob, const float *x, const float *weights,
+			   float *tile, float *spare)
 {
-	int64_t place = ob * rows * p->out_panel;
-	float *tile = e->before ? e->before + place : y + place;
-
 	for (int64_t ib = 0; ib < p->in_blocks; ib++) {
-		int64_t next = ib + 1 < p->in_blocks ? ob : next_ob;
-		if (next < p->out_blocks)
-			fetch_rows(weights + ls_linear_block_place(p, next, (ib + 1) % p->in_blocks),
-				   ls_linear_outputs_of(p, next), p->in_panel, p->in_blocks * p->in_panel);
 		turn(weights + ls_linear_block_place(p, ob, ib), ls_linear_outputs_of(p, ob), p->in_panel,
 		     p->in_blocks * p->in_panel, spare, p->out_panel);
 		run_rows(p->forward, rows, ib > 0, x + ib * rows * p->in_panel, spare, tile);
 	}
+}
+
+/* The weights of a few outputs after those of others, whole rows of them: in the order in which they lie. */
+static void forward_turning(const ls_linear_plan *p, int64_t rows, int64_t ob, const float *x, const float *weights,
+			    float *tile)
+{
+	const int row = p->in_blocks * p->in_panel;
+	ls_gemm_shape shape = {
+		.rows = (int)rows, .depth = p->in_panel, .ldx = p->in_panel, .ldw = row, .ldy = p->out_panel
+	};
+
+	for (int out = 0; out < p->out_panel; out += shape.cols) {
+		shape.cols = p->out_panel - out < TURNED_OUTPUTS ? p->out_panel - out : TURNED_OUTPUTS;
+		for (int64_t ib = 0; ib < p->in_blocks; ib++) {
+			shape.accumulate = ib > 0;
+			ls_simd_get()->gemm_turned(&shape, x + ib * rows * p->in_panel,
+						   weights + ls_linear_block_place(p, ob, ib) + (int64_t)out * row,
+						   tile + out);
+		}
+	}
+}
+
+static void forward_tied(const ls_linear_plan *p, int64_t rows, int64_t ob, const float *x, const float *weights,
+			 const ls_linear_epilogue *e, float *y, float *spare)
+{
+	int64_t place = ob * rows * p->out_panel;
+	float *tile = e->before ? e->before + place : y + place;
+
+	if (rows > 0 && rows <= LS_GEMM_TURNED_ROWS && ls_linear_outputs_of(p, ob) == p->out_panel)
+		forward_turning(p, rows, ob, x, weights, tile);
+	else
+		forward_turned(p, rows, ob, x, weights, tile, spare);
 	ls_linear_finish(p, e, ob, rows, tile, y + place);
 }
 
@@ -206,14 +227,14 @@ void ls_linear_forward(const ls_linear_plan *p, int64_t rows, const float *x, co
 		       const ls_linear_epilogue *e, float *y, float *scratch, ls_member member)
 {
 	int64_t tiles = p->tied ? 1 : (rows + LS_LINEAR_TILE - 1) / LS_LINEAR_TILE, unit;
-	int64_t group = p->tied ? 1 : group_of(p->out_blocks, tiles, member),
+	int64_t group = p->tied || rows <= FEW_ROWS ? 1 : group_of(p->out_blocks, tiles, member),
 		groups = (p->out_blocks + group - 1) / group;
 	float *spare = scratch + (size_t)member.rank * block_floats(p);
 
 	while ((unit = ls_team_next(member, tiles * groups)) >= 0) {
 		int64_t ob = unit % groups * group;
 		if (p->tied)
-			forward_tied(p, rows, ob, ob + member.size, x, weights, e, y, spare);
+			forward_tied(p, rows, ob, x, weights, e, y, spare);
 		else
 			forward_tile(p, rows, unit / groups * LS_LINEAR_TILE, ob, group, x, weights, e, y);
 	}

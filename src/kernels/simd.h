@@ -86,6 +86,8 @@ typedef enum ls_winograd_put {
 	LS_WINOGRAD_SUBTRACT
 } ls_winograd_put;
 
+enum { LS_GEMM_TURNED_ROWS = 4 };
+
 typedef struct ls_simd {
 	/* Portable product; same meaning as ls_gemm. */
 	void (*gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
@@ -169,6 +171,10 @@ typedef struct ls_simd {
 	 * logits) = (softmax - onehot) * scale: gradient of scale times the *sum*; zero in padded channels. */
 	void (*softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,
 			     int64_t begin, int64_t end, float scale, float *loss, uint8_t *correct, float *dlogits);
+
+	/* y (rows, cols) (+)= x (rows, depth) . w (cols, depth)^T, to the bits of a product with turned weights; 1 to
+	 * LS_GEMM_TURNED_ROWS rows, cols a multiple of 16 and depth of 4. */
+	void (*gemm_turned)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
 
 	/* out (cols, rows) = in (rows, cols)^T; rows a multiple of 16 and cols of 4, strides given. */
 	void (*transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);

@@ -66,6 +66,9 @@ void LS_ISA_SYMBOL(ls_simd_softmax_xent)(const float *logits, int64_t n, int pan
 					 int64_t begin, int64_t end, float scale, float *loss, uint8_t *correct,
 					 float *dlogits);
 
+/* gemm_turned.c */
+void LS_ISA_SYMBOL(ls_simd_gemm_turned)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
+
 /* transpose.c */
 void LS_ISA_SYMBOL(ls_simd_transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);
 

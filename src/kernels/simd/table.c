@@ -29,6 +29,7 @@ const ls_simd LS_ISA_SYMBOL(ls_simd_table) = {
 	.avg_pool_backward = LS_ISA_SYMBOL(ls_simd_avg_pool_backward),
 	.dropout = LS_ISA_SYMBOL(ls_simd_dropout),
 	.softmax_xent = LS_ISA_SYMBOL(ls_simd_softmax_xent),
+	.gemm_turned = LS_ISA_SYMBOL(ls_simd_gemm_turned),
 	.transpose = LS_ISA_SYMBOL(ls_simd_transpose),
 	.winograd_input = LS_ISA_SYMBOL(ls_simd_winograd_input),
 	.winograd_output = LS_ISA_SYMBOL(ls_simd_winograd_output),

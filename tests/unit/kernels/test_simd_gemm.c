@@ -190,5 +190,35 @@ static void test_sets_agree_exactly(void **state)
 	}
 }
 
+/* Weights turned on the way: the bits of the product with weights that lie as it needs them, in every instruction set. */
+static void test_turned_weights(void **state)
+{
+	(void)state;
+	for (int rows = 1; rows <= LS_GEMM_TURNED_ROWS; rows++)
+		for (int cols = 16; cols <= 64; cols += 16)
+			for (int form = 0; form < 4; form++) {
+				int depth = form / 2 ? 64 : 12;
+				ls_gemm_shape shape = { rows, depth, cols, depth + 3, cols, cols + 5, 0, form % 2 };
+				problem p = problem_make(shape, 0, (uint64_t)(4000 + form));
+				float *expected = check_copy(p.start, p.y_count);
+				ls_simd_of(LS_ISA_GENERIC)->gemm(&p.shape, p.x, p.w, expected);
+				shape.ldw = depth + 2;
+				float *turned = check_random((int64_t)(cols - 1) * shape.ldw + depth, 4100);
+				for (int k = 0; k < depth; k++)
+					for (int c = 0; c < cols; c++)
+						turned[c * shape.ldw + k] = p.w[k * p.shape.ldw + c];
+				CHECK_EACH_ISA(simd)
+				{
+					float *y = check_copy(p.start, p.y_count);
+					simd->gemm_turned(&shape, p.x, turned, y);
+					check_same(ls_isa_name((ls_isa)isa_), y, expected, p.y_count);
+					free(y);
+				}
+				free(expected);
+				free(turned);
+				problem_free(&p);
+			}
+}
+
 TEST_MAIN(test_shapes_and_strides, test_every_row_count, test_rows_may_be_cut_anywhere,
-	  test_inner_dimension_continues_the_chain, test_sets_agree_exactly)
+	  test_inner_dimension_continues_the_chain, test_sets_agree_exactly, test_turned_weights)
