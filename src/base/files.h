@@ -14,6 +14,8 @@
 ls_status ls_path_join(char *out, size_t size, const char *directory, const char *name);
 ls_status ls_path_make(const char *directory);                        /* mkdir -p */
 ls_status ls_path_absolute(char *out, size_t size, const char *path); /* of the working directory, links not followed */
+/* `given`, or where that is NULL the program that runs. */
+ls_status ls_path_program(char *out, size_t size, const char *given);
 int ls_path_exists(const char *path);
 /* Find the directory that holds a file `name`: `path` itself or one of the three above it, nearest first. 0: none. */
 int ls_path_find_above(char *out, size_t size, const char *path, const char *name);
