@@ -61,6 +61,11 @@ ls_status ls_file_rename(const char *from, const char *to);
  * with `flags`, made when absent. Links, pipes and devices are refused. On failure errno distinguishes EEXIST. */
 ls_status ls_file_open_own(int *fd, const char *path, int flags);
 
+/* All bytes at their place in an open file. Reading returns how many there were: fewer at the end of the file, or after
+ * an error, which errno has (else it is 0). Writing returns 0, or -1 and errno. */
+size_t ls_file_read_at(int fd, void *out, size_t bytes, uint64_t offset);
+int ls_file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);
+
 /* Write a whole file at once; the second writes text and ends its last line. */
 ls_status ls_file_put(const char *path, const void *data, size_t bytes);
 ls_status ls_file_put_text(const char *path, const char *text);
