@@ -14,6 +14,8 @@
 ls_status ls_path_join(char *out, size_t size, const char *directory, const char *name);
 ls_status ls_path_make(const char *directory);                        /* mkdir -p */
 ls_status ls_path_absolute(char *out, size_t size, const char *path); /* of the working directory, links not followed */
+/* `given`, or where that is NULL the program that runs. */
+ls_status ls_path_program(char *out, size_t size, const char *given);
 int ls_path_exists(const char *path);
 /* Find the directory that holds a file `name`: `path` itself or one of the three above it, nearest first. 0: none. */
 int ls_path_find_above(char *out, size_t size, const char *path, const char *name);
@@ -58,6 +60,11 @@ ls_status ls_file_rename(const char *from, const char *to);
 /* A file that stays ours and is written in place (a lock, a part of a download, lines that are appended): open()
  * with `flags`, made when absent. Links, pipes and devices are refused. On failure errno distinguishes EEXIST. */
 ls_status ls_file_open_own(int *fd, const char *path, int flags);
+
+/* All bytes at their place in an open file. Reading returns how many there were: fewer at the end of the file, or after
+ * an error, which errno has (else it is 0). Writing returns 0, or -1 and errno. */
+size_t ls_file_read_at(int fd, void *out, size_t bytes, uint64_t offset);
+int ls_file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);
 
 /* Write a whole file at once; the second writes text and ends its last line. */
 ls_status ls_file_put(const char *path, const void *data, size_t bytes);

@@ -33,6 +33,21 @@ ls_status ls_path_absolute(char *out, size_t size, const char *path)
 	return ls_path_join(out, size, here, strcmp(path, ".") == 0 ? "" : path);
 }
 
+ls_status ls_path_program(char *out, size_t size, const char *given)
+{
+	if (given)
+		return ls_path_join(out, size, "", given);
+	ssize_t length = readlink("/proc/self/exe", out, size); /* no NUL at its end */
+	if (length < 0)
+		return ls_fail_errno(LS_EIO, "cannot find this program's own path (/proc/self/exe)");
+	if ((size_t)length >= size)
+		return ls_fail(LS_EIO,
+			       "this program's own path has %zu characters or more, and %zu at most can be used", size,
+			       size - 1);
+	out[length] = '\0';
+	return LS_OK;
+}
+
 /* Make `part`, which is `whole` or a parent of it. */
 static ls_status make_one(const char *part, const char *whole)
 {

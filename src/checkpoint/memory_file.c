@@ -95,34 +95,6 @@ static void path_of(char *out, size_t size, const ls_memory_owner *o)
 	snprintf(out, size, "%s/%s%" PRIu64 "-%d%s", o->directory, prefix, o->generation, o->node, suffix);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------- */
-
-static int write_at(int fd, const void *data, size_t bytes, uint64_t at)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t count = pwrite(fd, (const char *)data + done, bytes - done, (off_t)(at + done));
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return -1;
-		done += (size_t)count;
-	}
-	return 0;
-}
-
-static int read_at(int fd, void *out, size_t bytes, uint64_t at)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t count = pread(fd, (char *)out + done, bytes - done, (off_t)(at + done));
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return -1;
-		done += (size_t)count;
-	}
-	return 0;
-}
-
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* What has the name of our file. One of our own, of a start with the same number, is of no use any more. */
@@ -168,7 +140,8 @@ static ls_status write_head(const ls_memory_file *f, const ls_memory_owner *o)
 		return ls_fail(LS_EINVALID, "path is too long: %.100s...", o->path);
 	memcpy(h.path, o->path, strlen(o->path));
 	h.sum = sum_of(&h, offsetof(head, sum));
-	return write_at(f->fd, &h, sizeof(h), 0) == 0 ? LS_OK : ls_fail_errno(LS_EIO, "cannot write %s", f->path);
+	return ls_file_write_at(f->fd, &h, sizeof(h), 0) == 0 ? LS_OK
+							      : ls_fail_errno(LS_EIO, "cannot write %s", f->path);
 }
 
 ls_status ls_memory_file_new(ls_memory_file *f, const ls_memory_owner *owner, const uint64_t room[LS_MEMORY_PARTS])
@@ -196,7 +169,7 @@ ls_status ls_memory_file_begin(ls_memory_file *f)
 	f->sequence++;
 	memset(f->bytes, 0, sizeof(f->bytes));
 	memset(f->sums, 0, sizeof(f->sums));
-	if (write_at(f->fd, nothing, sizeof(nothing), slot_at(f)) != 0)
+	if (ls_file_write_at(f->fd, nothing, sizeof(nothing), slot_at(f)) != 0)
 		return ls_fail_errno(LS_EIO, "cannot write %s", f->path);
 	return LS_OK;
 }
@@ -205,7 +178,7 @@ ls_status ls_memory_file_put(ls_memory_file *f, ls_memory_part part, const void 
 {
 	if (bytes > f->room[part])
 		return ls_fail(LS_EIO, "%s: %zu bytes are too many", f->path, bytes);
-	if (write_at(f->fd, data, bytes, slot_at(f) + part_offset(f->room, part)) != 0)
+	if (ls_file_write_at(f->fd, data, bytes, slot_at(f) + part_offset(f->room, part)) != 0)
 		return ls_fail_errno(LS_EIO, "cannot write %s", f->path);
 	f->bytes[part] = bytes;
 	f->sums[part] = sum_of(data, bytes);
@@ -220,7 +193,7 @@ ls_status ls_memory_file_commit(ls_memory_file *f, ls_memory_facts *facts)
 	memcpy(facts->sums, f->sums, sizeof(f->sums));
 	h.facts = *facts;
 	h.sum = sum_of(&h, offsetof(slot_head, sum));
-	if (write_at(f->fd, &h, sizeof(h), slot_at(f)) != 0)
+	if (ls_file_write_at(f->fd, &h, sizeof(h), slot_at(f)) != 0)
 		return ls_fail_errno(LS_EIO, "cannot write %s", f->path);
 	return LS_OK;
 }
@@ -259,8 +232,9 @@ static int open_private(const char *path)
 
 static int read_head(int fd, head *out)
 {
-	return read_at(fd, out, sizeof(*out), 0) == 0 && !memcmp(out->magic, MAGIC, sizeof(out->magic)) &&
-	       out->sum == sum_of(out, offsetof(head, sum)) && memchr(out->path, '\0', sizeof(out->path));
+	return ls_file_read_at(fd, out, sizeof(*out), 0) == sizeof(*out) &&
+	       !memcmp(out->magic, MAGIC, sizeof(out->magic)) && out->sum == sum_of(out, offsetof(head, sum)) &&
+	       memchr(out->path, '\0', sizeof(out->path));
 }
 
 /* 0: there is no snapshot in it. */
@@ -269,8 +243,8 @@ static int read_slot(int fd, const head *file, ls_memory_found *found)
 	slot_head h;
 	found->at = PAGE + (uint64_t)found->slot * slot_bytes(file->room);
 	memcpy(found->room, file->room, sizeof(found->room));
-	if (read_at(fd, &h, sizeof(h), found->at) != 0 || memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 ||
-	    h.sum != sum_of(&h, offsetof(slot_head, sum)))
+	if (ls_file_read_at(fd, &h, sizeof(h), found->at) != sizeof(h) ||
+	    memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 || h.sum != sum_of(&h, offsetof(slot_head, sum)))
 		return 0;
 	found->facts = h.facts;
 	for (int part = 0; part < LS_MEMORY_PARTS; part++)
@@ -282,7 +256,8 @@ static int read_slot(int fd, const head *file, ls_memory_found *found)
 static ls_status read_part(int fd, const ls_memory_found *found, ls_memory_part part, void *out)
 {
 	const ls_memory_facts *facts = &found->facts;
-	if (read_at(fd, out, facts->bytes[part], found->at + part_offset(found->room, part)) != 0)
+	if (ls_file_read_at(fd, out, facts->bytes[part], found->at + part_offset(found->room, part)) !=
+	    facts->bytes[part])
 		return ls_fail(LS_EFORMAT, "%s is cut short", found->path);
 	if (sum_of(out, facts->bytes[part]) != facts->sums[part])
 		return ls_fail(LS_EFORMAT, "%s is damaged: checksums differ", found->path);
@@ -507,7 +482,7 @@ ls_status ls_memory_run_new(const char *run, uint64_t *out)
 	int failed = fstat(fd, &facts) != 0;
 	if (!failed) {
 		format_run(text, number, facts.st_ino);
-		failed = write_at(fd, text, RUN_TEXT, 0) != 0;
+		failed = ls_file_write_at(fd, text, RUN_TEXT, 0) != 0;
 	}
 	ls_status status = failed ? ls_fail_errno(LS_EIO, "cannot write %s", path) : LS_OK;
 	close(fd);

@@ -1,5 +1,6 @@
 /*
- * bench_faults.c - lockstep bench --fault-every: which options go with it, and the output.
+ * bench_faults.c - lockstep bench --fault-every: which options go with it, the job as lockstep train takes it, and the
+ * output.
  */
 #include "bench_faults.h"
 
@@ -7,14 +8,29 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <lockstep/faults.h>
+#include <lockstep/launch.h>
+#include <lockstep/models.h>
 #include <lockstep/names.h>
 
+#include "args.h"
 #include "command.h"
+#include "duration.h"
 #include "stop.h"
 
-const char *ls_bench_faults_refuses(const char *name, const char *group)
+/* What is printed beside the figures. */
+typedef struct shown_job {
+	const char *model, *data, *strategy, *precision;
+	int json;
+} shown_job;
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+/* Why an option has no effect, as an ending of "--profile with --fault-every: ..."; NULL: it has one. */
+static const char *refusal(const char *name, const char *group)
 {
 	static const struct {
 		const char *name, *why;
@@ -40,6 +56,160 @@ const char *ls_bench_faults_refuses(const char *name, const char *group)
 	return strcmp(group, "Replay") != 0 ? NULL : "the job is trained, and training cannot be simulated";
 }
 
+int ls_bench_faults_check(const char *command, const ls_setting *row, const char *value, const char *usual,
+			  int may_list)
+{
+	const char *why = refusal(row->name, row->group);
+
+	if (why && strcmp(value, usual) != 0)
+		return ls_usage_error(command, "--%s with --fault-every: %s", row->name, why);
+	may_list |= !strcmp(row->name, "nodes") || !strcmp(row->name, "rate");
+	if (may_list && strchr(value, ','))
+		return ls_usage_error(command, "--fault-every measures one job, and --%s lists several: '%s'",
+				      row->name, value);
+	return LS_ARGS_GO;
+}
+
+/* How often, and on how many nodes. */
+static ls_status take_numbers(ls_fault_bench_options *o, const ls_bench_faults_options *options)
+{
+	const ls_setting every = { .name = "fault-every", .kind = LS_SETTING_REAL, .max = 1e9 };
+	const ls_setting nodes = { .name = "nodes", .kind = LS_SETTING_INT, .min = 1, .max = 1e6 };
+	const ls_train_options *job = &options->bench->job;
+	const ls_strategy_info *strategy = ls_strategy_of(job->strategy);
+	ls_status status = ls_duration_set(&every, 1, &o->every, options->every);
+
+	if (status == LS_OK && options->nodes)
+		status = ls_setting_set(&nodes, &o->nodes, options->nodes);
+	if (strategy && strategy->has_servers)
+		o->servers = job->servers > 0 ? job->servers : 1;
+	o->hosts = job->hosts, o->rate = options->rate, o->devices = job->devices, o->seed = job->seed;
+	o->faults = options->bench->repeat, o->warmup = options->bench->warmup, o->timeout = job->timeout;
+	return status;
+}
+
+static int check_numbers(const char *command, const ls_bench_faults_options *options, const ls_fault_bench_options *o)
+{
+	if (!o->hosts && !options->nodes)
+		return ls_usage_error(command, "--fault-every needs several nodes, for one alone has nobody to go on "
+					       "with: give --nodes 3, or --hosts");
+	if (options->nodes && o->nodes + o->servers < 2)
+		return ls_usage_error(command,
+				      "--nodes %s with --fault-every: two or more, for one alone has nobody to "
+				      "go on with",
+				      options->nodes);
+	if (o->every < 1)
+		return ls_usage_error(command, "--fault-every %s: it must be at least 1 s", options->every);
+	return LS_ARGS_GO;
+}
+
+/* ---- the job ----------------------------------------------------------------------------------------------------- */
+
+/* Options of lockstep train, as a command line has them. */
+typedef struct train_words {
+	char **word; /* (count), malloc'd each; then NULL */
+	size_t count;
+	int no_memory; /* for one of them */
+} train_words;
+
+static void add_word(train_words *w, const char *word)
+{
+	char *copy = strdup(word), **more = copy ? realloc(w->word, (w->count + 2) * sizeof(*more)) : NULL;
+
+	if (!more) {
+		w->no_memory = 1;
+		free(copy);
+		return;
+	}
+	w->word = more;
+	w->word[w->count++] = copy;
+	w->word[w->count] = NULL;
+}
+
+static void free_words(train_words *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		free(w->word[i]);
+	free(w->word);
+}
+
+static void add_option(train_words *w, const char *name, const char *value)
+{
+	char option[64];
+
+	snprintf(option, sizeof(option), "--%s", name);
+	add_word(w, option);
+	if (value)
+		add_word(w, value);
+}
+
+static void add_number(train_words *w, const char *name, int64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	add_option(w, name, text);
+}
+
+/* What was given, but for where it runs. */
+static void add_given(train_words *w, const ls_train_options *job)
+{
+	static const char *const where[] = { "model", "hosts", "timeout", "devices", "threads" };
+	const ls_setting *row;
+	char value[4096 + 256]; /* a path at most */
+
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		int is_where = 0;
+		for (size_t k = 0; k < sizeof(where) / sizeof(where[0]); k++)
+			is_where |= !strcmp(row->name, where[k]);
+		if (is_where || !ls_train_setting_is_given(job, row))
+			continue;
+		ls_setting_format(row, job, value, sizeof(value));
+		add_option(w, row->name, row->arg ? value : NULL);
+	}
+}
+
+/* Devices of hosts that are named without. */
+static ls_status add_place(train_words *w, const ls_train_options *job)
+{
+	ls_host *hosts = NULL;
+	size_t count = 0;
+
+	add_number(w, "threads", job->threads);
+	if (!job->hosts)
+		return LS_OK;
+	ls_status status = ls_hosts_parse(&hosts, &count, job->hosts);
+	if (status == LS_OK && hosts[0].devices == 0)
+		add_number(w, "devices", job->devices);
+	ls_hosts_free(hosts);
+	return status;
+}
+
+static ls_status make_job(train_words *w, const ls_bench_faults_options *options, const shown_job *shown)
+{
+	ls_status status = add_place(w, &options->bench->job);
+
+	add_option(w, "model", shown->model);
+	add_option(w, "data", shown->data);
+	if (options->samples > 0)
+		add_number(w, "samples", options->samples);
+	add_given(w, &options->bench->job);
+	return status;
+}
+
+static shown_job job_of(const ls_bench_faults_options *options)
+{
+	const ls_train_options *job = &options->bench->job;
+	const ls_model_row *model = ls_model_row_of(job->model);
+	const char *usual = model && model->is_text ? "babble" : "glyphs";
+
+	return (shown_job){ .model = job->model,
+			    .data = options->bench->data ? options->bench->data : usual,
+			    .strategy = job->strategy,
+			    .precision = job->precision,
+			    .json = options->json };
+}
+
 /* ---- the output -------------------------------------------------------------------------------------------------- */
 
 /* json_pack() has no place for what is not known. */
@@ -48,8 +218,7 @@ static json_t *real(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *job_to_json(const ls_fault_bench_options *o, const ls_bench_faults_job *job,
-			   const ls_fault_bench_result *r)
+static json_t *job_to_json(const ls_fault_bench_options *o, const shown_job *job, const ls_fault_bench_result *r)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:s?, s:s?, s:I, s:f, s:s, s:I, s:I}", "model", job->model,
 			 "data", job->data, "strategy", job->strategy, "precision", job->precision, "nodes",
@@ -73,7 +242,7 @@ static json_t *measured_to_json(const ls_fault_bench_result *r)
 			 "fingerprint", fingerprint, "fingerprint_step", (json_int_t)r->fingerprint_step);
 }
 
-static int print_json(const ls_fault_bench_options *o, const ls_bench_faults_job *job, const ls_fault_bench_result *r)
+static int print_json(const ls_fault_bench_options *o, const shown_job *job, const ls_fault_bench_result *r)
 {
 	json_t *predicted = json_pack("{s:o, s:o, s:o}", "restart_s", real(r->restart_s), "work_kept",
 				      real(r->predicted_work_kept), "samples_per_s", real(r->predicted_samples_per_s));
@@ -131,7 +300,7 @@ static void print_prediction(const ls_fault_bench_options *o, const ls_fault_ben
 	       ls_plural((uint64_t)llround(r->snapshot_every), "s"));
 }
 
-static int print_text(const ls_fault_bench_options *o, const ls_bench_faults_job *job, const ls_fault_bench_result *r)
+static int print_text(const ls_fault_bench_options *o, const shown_job *job, const ls_fault_bench_result *r)
 {
 	printf("%s on %s, batch %" PRId64 ", %" PRId64 " %snodes%s%s, %s, %s\n", job->model, job->data, r->batch,
 	       r->nodes, o->hosts ? "" : "emulated ", o->rate ? " with links of " : "", o->rate ? o->rate : "",
@@ -145,7 +314,7 @@ static int print_text(const ls_fault_bench_options *o, const ls_bench_faults_job
 	return fflush(stdout) != 0 || ferror(stdout);
 }
 
-int ls_bench_faults(const char *command, const ls_fault_bench_options *o, const ls_bench_faults_job *job)
+static int measure(const char *command, const ls_fault_bench_options *o, const shown_job *job)
 {
 	ls_fault_bench_result result;
 
@@ -164,4 +333,26 @@ int ls_bench_faults(const char *command, const ls_fault_bench_options *o, const 
 		return LS_EXIT_FAILURE;
 	}
 	return LS_EXIT_OK;
+}
+
+/* What train refuses it says itself. */
+int ls_bench_faults(const char *command, const ls_bench_faults_options *options)
+{
+	ls_fault_bench_options o = LS_FAULT_BENCH_OPTIONS_INIT;
+	const shown_job job = job_of(options);
+	train_words train = { 0 };
+	ls_status status = take_numbers(&o, options);
+
+	if (status == LS_OK)
+		status = make_job(&train, options, &job);
+	int code = status == LS_OK ? check_numbers(command, options, &o) : ls_command_finish(command, status);
+	if (code == LS_ARGS_GO && train.no_memory) {
+		ls_command_end(command, LS_EMEMORY, "no memory for the options of the job");
+		code = LS_EXIT_FAILURE;
+	}
+	o.train = train.word;
+	if (code == LS_ARGS_GO)
+		code = measure(command, &o, &job);
+	free_words(&train);
+	return code;
 }

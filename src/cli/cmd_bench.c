@@ -4,20 +4,17 @@
  *
  * Options that accept a list are parsed as text; their rows parse the text once it is known that each has one value.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <lockstep/bench.h>
 #include <lockstep/launch.h>
-#include <lockstep/models.h>
 
 #include "args.h"
 #include "bench_faults.h"
 #include "bench_print.h"
 #include "bench_sweep.h"
 #include "command.h"
-#include "duration.h"
 #include "on_hosts.h"
 
 /* Options parsed as text. */
@@ -330,156 +327,31 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 
 /* ---- faults ---- */
 
-/* Each option has one value, and an effect. */
-static int check_faults(const bench_options *options, const char *recipe)
+static int faults(bench_options *options, char words[TEXTS][32], const char *recipe)
 {
-	char words[TEXTS][32], value[1024], usual[1024];
-	bench_options plain = defaults(words);
+	char usual_words[TEXTS][32], value[1024], usual[1024];
+	bench_options plain = defaults(usual_words);
 	const ls_setting *row;
+	int code = LS_ARGS_GO;
 
 	if (recipe)
 		return ls_usage_error(args.command, "--fault-every measures one job, and '%s' is a recipe of many",
 				      recipe);
-	for (size_t i = 0; (row = taken_at(i)); i++) {
-		const char *why = ls_bench_faults_refuses(row->name, row->group);
+	for (size_t i = 0; code == LS_ARGS_GO && (row = taken_at(i)); i++) {
 		ls_setting_format(row, options, value, sizeof(value));
 		ls_setting_format(row, &plain, usual, sizeof(usual));
-		if (why && strcmp(value, usual) != 0)
-			return ls_usage_error(args.command, "--%s with --fault-every: %s", row->name, why);
-		if ((text_of(row->name) < TEXTS || !strcmp(row->name, "nodes") || !strcmp(row->name, "rate")) &&
-		    strchr(value, ','))
-			return ls_usage_error(args.command,
-					      "--fault-every measures one job, and --%s lists several: '%s'", row->name,
-					      value);
+		code = ls_bench_faults_check(args.command, row, value, usual, text_of(row->name) < TEXTS);
 	}
-	return LS_ARGS_GO;
-}
-
-/* Options of lockstep train, as a command line has them. */
-typedef struct train_words {
-	char *word[2 * ROWS + 16];
-	char text[2 * ROWS + 16][1024];
-	size_t count;
-} train_words;
-
-static void add_word(train_words *w, const char *word)
-{
-	snprintf(w->text[w->count], sizeof(w->text[0]), "%s", word);
-	w->word[w->count] = w->text[w->count];
-	w->word[++w->count] = NULL;
-}
-
-static void add_option(train_words *w, const char *name, const char *value)
-{
-	char option[64];
-
-	snprintf(option, sizeof(option), "--%s", name);
-	add_word(w, option);
-	if (value)
-		add_word(w, value);
-}
-
-static void add_number(train_words *w, const char *name, int64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	add_option(w, name, text);
-}
-
-/* Those of its rows that were given, but for where it runs. */
-static void add_given(train_words *w, const bench_options *options)
-{
-	static const char *const where[] = { "model", "hosts", "timeout", "devices", "threads" };
-	char value[1024];
-
-	for (size_t i = 0; i < ROWS; i++) {
-		const ls_setting *row = row_at(i);
-		int is_where = 0;
-		for (size_t k = 0; k < sizeof(where) / sizeof(where[0]); k++)
-			is_where |= !strcmp(row->name, where[k]);
-		if (is_where || rows[i].help ||
-		    !ls_train_setting_is_given(&options->bench.job, ls_train_setting_of(row->name)))
-			continue;
-		ls_setting_format(row, options, value, sizeof(value));
-		add_option(w, row->name, row->arg ? value : NULL);
-	}
-}
-
-/* Devices of hosts that are named without. */
-static ls_status add_place(train_words *w, const ls_train_options *job)
-{
-	ls_host *hosts = NULL;
-	size_t count = 0;
-
-	add_number(w, "threads", job->threads);
-	if (!job->hosts)
-		return LS_OK;
-	ls_status status = ls_hosts_parse(&hosts, &count, job->hosts);
-	if (status == LS_OK && hosts[0].devices == 0)
-		add_number(w, "devices", job->devices);
-	ls_hosts_free(hosts);
-	return status;
-}
-
-/* How often, and on how many nodes. */
-static ls_status take_numbers(const bench_options *options, ls_fault_bench_options *o)
-{
-	const ls_setting every = { .name = "fault-every", .kind = LS_SETTING_REAL, .max = 1e9 };
-	const ls_setting nodes = { .name = "nodes", .kind = LS_SETTING_INT, .min = 1, .max = 1e6 };
-	const ls_train_options *job = &options->bench.job;
-	const ls_strategy_info *strategy = ls_strategy_of(job->strategy);
-	ls_status status = ls_duration_set(&every, 1, &o->every, options->fault_every);
-
-	if (status == LS_OK && options->nodes)
-		status = ls_setting_set(&nodes, &o->nodes, options->nodes);
-	if (strategy && strategy->has_servers)
-		o->servers = job->servers > 0 ? job->servers : 1;
-	o->hosts = job->hosts, o->rate = options->rate, o->devices = job->devices, o->seed = job->seed;
-	o->faults = options->bench.repeat, o->warmup = options->bench.warmup, o->timeout = job->timeout;
-	return status;
-}
-
-/* What train refuses it says itself. */
-static int faults(bench_options *options, char words[TEXTS][32], const char *recipe)
-{
-	static train_words train;
-	ls_fault_bench_options o = LS_FAULT_BENCH_OPTIONS_INIT;
-	const ls_train_options *job = &options->bench.job;
-	int code = check_faults(options, recipe);
-
 	if (code == LS_ARGS_GO)
 		code = set_texts(options, words);
 	if (code != LS_ARGS_GO)
 		return code;
-	if (take_numbers(options, &o) != LS_OK || add_place(&train, job) != LS_OK)
-		return ls_command_finish(args.command, LS_EINVALID);
-	if (!job->hosts && !options->nodes)
-		return ls_usage_error(args.command,
-				      "--fault-every needs several nodes, for one alone has nobody to go on "
-				      "with: give --nodes 3, or --hosts");
-	if (options->nodes && o.nodes + o.servers < 2)
-		return ls_usage_error(args.command,
-				      "--nodes %s with --fault-every: two or more, for one alone has nobody to "
-				      "go on with",
-				      options->nodes);
-	if (o.every < 1)
-		return ls_usage_error(args.command, "--fault-every %s: it must be at least 1 s", options->fault_every);
-	const ls_model_row *model = ls_model_row_of(job->model);
-	const ls_bench_faults_job shown = { .model = job->model,
-					    .data = options->bench.data       ? options->bench.data
-						    : model && model->is_text ? "babble"
-									      : "glyphs",
-					    .strategy = job->strategy,
-					    .precision = job->precision,
-					    .json = options->json };
-	add_option(&train, "model", job->model);
-	add_option(&train, "data", shown.data);
-	if (options->samples > 0)
-		add_number(&train, "samples", options->samples);
-	add_given(&train, options);
-	o.train = train.word;
-	return ls_bench_faults(args.command, &o, &shown);
+	return ls_bench_faults(args.command, &(ls_bench_faults_options){ .bench = &options->bench,
+									 .every = options->fault_every,
+									 .nodes = options->nodes,
+									 .rate = options->rate,
+									 .samples = options->samples,
+									 .json = options->json });
 }
 
 int ls_cmd_bench(int argc, char **argv)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "cluster/launched.h"
 #include "cluster/session.h"
 
@@ -189,15 +190,6 @@ static ls_status check_mpirun(ls_arena *arena, const char *path)
 		       path, line);
 }
 
-static ls_status own_path(char *out, size_t size)
-{
-	ssize_t length = readlink("/proc/self/exe", out, size - 1);
-	if (length < 0)
-		return ls_fail_errno(LS_EIO, "hosts: cannot find this program's own path (/proc/self/exe)");
-	out[length] = '\0';
-	return LS_OK;
-}
-
 ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count, char **out)
 {
 	char *text = NULL;
@@ -218,7 +210,7 @@ ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, i
 	words w = { .arena = arena };
 	LS_TRY(find_mpirun(mpirun, sizeof(mpirun)));
 	LS_TRY(check_mpirun(arena, mpirun));
-	LS_TRY(own_path(program, sizeof(program)));
+	LS_TRY(ls_path_program(program, sizeof(program), NULL));
 	if (!getcwd(directory, sizeof(directory)))
 		return ls_fail_errno(LS_EIO, "hosts: cannot determine the working directory");
 	add_word(&w, mpirun);

@@ -69,17 +69,8 @@ typedef struct make_job {
 
 static ls_status write_at(int fd, const void *data, size_t bytes, uint64_t offset)
 {
-	const char *p = data;
-	while (bytes) {
-		ssize_t part = pwrite(fd, p, bytes, (off_t)offset);
-		if (part < 0 && errno == EINTR)
-			continue;
-		if (part <= 0)
-			return ls_fail_errno(LS_EIO, "cannot write at byte %" PRIu64, offset);
-		p += part;
-		bytes -= (size_t)part;
-		offset += (uint64_t)part;
-	}
+	if (ls_file_write_at(fd, data, bytes, offset) != 0)
+		return ls_fail_errno(LS_EIO, "cannot write %zu bytes at byte %" PRIu64, bytes, offset);
 	return LS_OK;
 }
 
@@ -190,22 +181,6 @@ static ls_status open_partial(make_job *job, int kind)
 	return LS_OK;
 }
 
-static int read_at(int fd, void *data, size_t bytes, uint64_t offset)
-{
-	char *p = data;
-	while (bytes) {
-		ssize_t part = pread(fd, p, bytes, (off_t)offset);
-		if (part < 0 && errno == EINTR)
-			continue;
-		if (part <= 0)
-			return 0;
-		p += part;
-		bytes -= (size_t)part;
-		offset += (uint64_t)part;
-	}
-	return 1;
-}
-
 /* The checksum of the first `done` samples on disk; a different value if they cannot be read. */
 static uint64_t sum_on_disk(make_job *job, uint64_t done)
 {
@@ -214,9 +189,11 @@ static uint64_t sum_on_disk(make_job *job, uint64_t done)
 	uint64_t sum = 0;
 	for (uint64_t at = 0; at < done; at += CHUNK) {
 		uint64_t count = done - at < CHUNK ? done - at : CHUNK;
-		if (!read_at(job->fd[LS_MAKE_IMAGES], images, count * split->values,
-			     split->header[LS_MAKE_IMAGES] + at * split->values) ||
-		    !read_at(job->fd[LS_MAKE_LABELS], labels, count, split->header[LS_MAKE_LABELS] + at))
+		size_t bytes = count * split->values;
+		if (ls_file_read_at(job->fd[LS_MAKE_IMAGES], images, bytes,
+				    split->header[LS_MAKE_IMAGES] + at * split->values) != bytes ||
+		    ls_file_read_at(job->fd[LS_MAKE_LABELS], labels, count, split->header[LS_MAKE_LABELS] + at) !=
+			    count)
 			return ~job->state.sum[job->which];
 		sum += hash_samples(images, labels, split->values, at, count);
 	}

@@ -117,6 +117,17 @@ static int cuts_in_steps(const run *r)
 	return strcmp(r->options->schedule, "step") == 0;
 }
 
+static int has_images(const run *r)
+{
+	return !r->is_text;
+}
+
+/* So far as it is known before it is measured. */
+static int multiplies_in_fp32(const run *r)
+{
+	return strcmp(r->options->precision, "fp32") == 0 || strcmp(r->options->precision, "auto") == 0;
+}
+
 /* "a:4,b" leaves the number of devices of b to options.devices. */
 static int needs_devices(const run *r)
 {
@@ -253,7 +264,8 @@ static const effect effects[] = {
 	{ "devices", needs_devices, "hosts", "each host has its number of devices there" },
 	{ "threads", NULL, NULL, NULL },
 	{ "precision", NULL, NULL, NULL },
-	{ "conv", NULL, NULL, NULL },
+	{ "conv", has_images, "model", "it has no convolutions" },
+	{ "conv", multiplies_in_fp32, "precision", "convolutions are computed directly there" },
 	{ "pin", NULL, NULL, NULL },
 
 	{ "hosts", NULL, NULL, NULL },

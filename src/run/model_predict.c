@@ -1,9 +1,8 @@
 /*
  * model_predict.c - predictions of an ls_model on arrays, and softmax.
  */
-#include <math.h>
-
 #include "backends/devices.h"
+#include "base/exact_math.h"
 #include "base/handles.h"
 #include "run/model_handle.h"
 
@@ -54,9 +53,9 @@ static void softmax_row(float *row, int64_t outputs)
 	for (int64_t i = 1; i < outputs; i++)
 		most = row[i] > most ? row[i] : most;
 	for (int64_t i = 0; i < outputs; i++)
-		sum += exp((double)row[i] - (double)most);
+		sum += ls_exact_exp((double)row[i] - (double)most);
 	for (int64_t i = 0; i < outputs; i++)
-		row[i] = (float)(exp((double)row[i] - (double)most) / sum);
+		row[i] = (float)(ls_exact_exp((double)row[i] - (double)most) / sum);
 }
 
 /* The softmax of (0, x) has it in its second place: the same arithmetic as of classes. */

@@ -2,7 +2,6 @@
  * predict.c - lockstep/predict.h: samples of files in batches through a model, and lines of what it makes of them.
  */
 #include <lockstep/predict.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/status.h"
 #include "run/inputs.h"
 #include "run/model_handle.h"
+#include "run/outputs.h"
 #include "run/prediction_lines.h"
 
 #define BATCH_MAX ((int64_t)1 << 20)
@@ -95,27 +95,15 @@ static ls_status take_bad(prediction *p, ls_status status)
 	return LS_OK;
 }
 
-static ls_status check_finite(const prediction *p, int64_t i)
-{
-	const float *outputs = p->logits + i * p->facts.outputs;
-
-	for (int64_t k = 0; k < p->facts.outputs; k++)
-		if (!isfinite(outputs[k]))
-			return ls_fail(LS_ENUMERIC,
-				       "%s:%llu: output %lld of the model is %s: the values are too large for it, or "
-				       "its weights are not finite or too large (did training diverge?)",
-				       p->from[i].input, (unsigned long long)p->from[i].row, (long long)k,
-				       isnan(outputs[k]) ? "NaN" : "infinite");
-	return LS_OK;
-}
-
 static ls_status put_row(prediction *p, int64_t i)
 {
-	ls_status status = check_finite(p, i);
+	const float *outputs = p->logits + i * p->facts.outputs;
+	ls_status status = ls_outputs_check(outputs, p->facts.outputs, "%s:%llu", p->from[i].input,
+					    (unsigned long long)p->from[i].row);
 
 	if (status != LS_OK)
 		return take_bad(p, status);
-	ls_prediction_lines_add(&p->lines, p->from[i].input, p->from[i].row, p->logits + i * p->facts.outputs);
+	ls_prediction_lines_add(&p->lines, p->from[i].input, p->from[i].row, outputs);
 	p->result.predicted++;
 	return LS_OK;
 }

@@ -4,9 +4,9 @@
  */
 #include "run/token_sampler.h"
 
-#include <math.h>
 #include <stdlib.h>
 
+#include "base/exact_math.h"
 #include "base/rng.h"
 #include "base/topk.h"
 
@@ -61,21 +61,6 @@ static int by_probability(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* e^x for x <= 0, by operations that every processor rounds alike: libm's last bits are not the same everywhere. */
-static double exponential(double x)
-{
-	const double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;
-	double n, sum = 1;
-
-	if (x < -700)
-		return 0;
-	n = floor(x / (ln2_high + ln2_low) + 0.5);
-	double r = (x - n * ln2_high) - n * ln2_low;
-	for (int k = 14; k > 0; k--) /* Taylor's series, |r| < 0.35 */
-		sum = 1 + sum * r / k;
-	return ldexp(sum, (int)n);
-}
-
 /* The tokens to choose from, the most probable first where only some are wanted. */
 static int64_t list_choices(ls_token_sampler *s, const float *logits)
 {
@@ -105,7 +90,7 @@ static int64_t weigh(ls_token_sampler *s, const float *logits, double *sum)
 	*sum = 0;
 	for (int64_t i = 0; i < count; i++) {
 		double below = (double)s->choices[i].logit - (double)most;
-		s->choices[i].weight = exponential(below / s->options.temperature);
+		s->choices[i].weight = ls_exact_exp(below / s->options.temperature);
 		*sum += s->choices[i].weight;
 	}
 	return count;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/exact_math.h"
 #include "base/names.h"
 #include "comm/collectives.h"
 #include "data/dataset.h"
@@ -571,7 +572,7 @@ ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *bu
 				 .token_loss = token_loss / each,
 				 .token_accuracy = (double)of_tokens.correct / each,
 				 .accuracy = (double)answers.correct / (double)(answers.count > 0 ? answers.count : 1),
-				 .perplexity = graph->predicts_next ? exp(token_loss / each) : 0,
+				 .perplexity = graph->predicts_next ? ls_exact_exp(token_loss / each) : 0,
 				 .seconds = ls_clock_seconds() - start };
 	conclude_targets(e, out);
 	return LS_OK;

@@ -22,7 +22,7 @@ for isa in generic avx2 avx512 neon; do
 	export LOCKSTEP_ISA=$isa
 	run "$LOCKSTEP" "${text[@]}" --steps 4 --devices 1 --precision bf16
 	is "the same bits on $isa" "$(fingerprint "$out")" "$bf16"
-	[ "$isa" = avx512 ] || like "$isa says that it emulates bf16" "$err" '^warning: bf16 is emulated'
+	[ "$isa" = avx512 ] || like "$isa says that it emulates bf16, and how slow that is" "$err" '^warning: bf16 is emulated, .*training takes some [0-9.]+ to [0-9.]+ times as long'
 	unset LOCKSTEP_ISA
 done
 
@@ -78,6 +78,27 @@ accuracy() {
 reached=$(accuracy bf16)
 asked=$(accuracy fp32)
 ok "bf16 learns as well as fp32 ($reached, $asked)" awk "BEGIN { exit !($reached > 0.8 && $reached > $asked - 0.04) }"
+
+# between nodes: the precision of products is not that of messages
+mpirun=$(command -v mpirun.openmpi || command -v mpirun)
+if [ -z "$mpirun" ] || PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'has no MPI'; then
+	skip "nodes in bf16" "there is no mpirun, or this build has no MPI"
+else
+	export LSAN_OPTIONS=detect_leaks=0 # of MPI
+	nodes=(timeout 60 "$mpirun" --oversubscribe --bind-to none -np 3)
+	[ "$(id -u)" != 0 ] || nodes+=(--allow-run-as-root)
+	for strategy in "allreduce" "ps" "ps --servers 2"; do
+		# shellcheck disable=SC2086 # options
+		run "${nodes[@]}" "$LOCKSTEP" "${text[@]}" --steps 4 --devices 1 --precision bf16 --strategy $strategy
+		is "three nodes with $strategy: the same bits" "$status $(fingerprint "$out")" "0 $bf16"
+	done
+	run "${nodes[@]}" "$LOCKSTEP" "${text[@]}" --steps 4 --devices 1 --precision bf16 --wire bf16
+	like "with --wire bf16 others" "$status $(fingerprint "$out")" '^0 [0-9a-f]{16}$'
+	ok "than without" test "$(fingerprint "$out")" != "$bf16"
+	run "${nodes[@]}" "$LOCKSTEP" "${text[@]}" --steps 4 --devices 1 --precision bf16 --strategy ps-async
+	like "ps-async trains" "$status $(fingerprint "$out")" '^0 [0-9a-f]{16}$'
+	unset LSAN_OPTIONS
+fi
 
 fails_with "an unknown precision" 2 "precision 'bf17'.*did you mean 'bf16'" \
 	"$LOCKSTEP" train --model mlp --data glyphs --samples 32 --steps 1 --precision bf17

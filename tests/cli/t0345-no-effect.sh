@@ -43,6 +43,10 @@ for option in "strategy allreduce" "wire bf16" "share equal" "timeout 9" "audit-
 	# shellcheck disable=SC2086 # words
 	idle "${option% *} on one node" "--${option% *} has no effect: there is only one node" "${plan[@]}" --$option
 done
+run "${plan[@]}" --conv winograd --precision bf16 # which is emulated on some processors: another warning
+like "an algorithm for products in bf16" "$status $err" '--conv has no effect with --precision bf16: convolutions are computed directly'
+idle "one for convolutions of text" "--conv has no effect with --model transformer: it has no convolutions" \
+	"$LOCKSTEP" train --plan-memory --model transformer --layers 1 --data babble --samples 64 --test-samples 8 --devices 1 --conv direct
 # a plan of memory makes no exchange, so that only training knows
 idle "buckets of one device" "--bucket-bytes has no effect: there is one device" small_train --steps 1 --bucket-bytes 65536
 run small_train --steps 1 --batch 128 --micro-batch 16 --devices 2 --bucket-bytes 65536

@@ -154,7 +154,7 @@ is "and can be skipped" "$status $(values <<<"$out")" "0 $(head -n 1 expected)"
 { cat normalised.csv; sed 's/[^,]*/3e38/g' normalised.csv; cat normalised.csv; } >large.csv
 for format in csv jsonl; do
 	run predict cnn large.csv --values normalised --format $format
-	like "outputs that are not finite are an error, $format" "$status $err" '^1 .*large.csv:2: output 0 of the model is NaN: the values are too large'
+	like "outputs that are not finite are an error, $format" "$status $err" '^1 .*large.csv:2: output 0 of the model is NaN: the values of the input are too large'
 	unlike "and not printed" "$out" 'nan|null|csv,[23]|row":[23]'
 	run predict cnn large.csv --values normalised --format $format --skip-bad
 	is "--skip-bad leaves them out, $format" "$status $(grep -cE 'csv,[13],|row":[13],' <<<"$out") $(grep -c 'skipped: large.csv:2' <<<"$err")" "0 2 1"

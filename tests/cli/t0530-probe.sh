@@ -31,6 +31,12 @@ run taskset -c "$one_core" "$LOCKSTEP" probe --quick --json
 ok "on one core it counts one" json .out 'o["nodes"][0]["cores"] == 1 and o["nodes"][0]["exchange_in_node"] == []'
 run taskset -c "$one_core" "$LOCKSTEP" probe --quick
 unlike "where there is nothing to compare it with" "$out" 'cores together'
+ok "its NUMA domains are counted" json probe.json '1 <= o["nodes"][0]["numa_domains"] <= o["nodes"][0]["cores"]'
+if [ "$(nproc)" -ge 2 ]; then
+	two=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2], sep=",")')
+	run env HWLOC_SYNTHETIC="numa:2 core:1 pu:1(indexes=$two)" taskset -c "$two" "$LOCKSTEP" probe --quick --json
+	ok "on a machine of two domains, two" json .out '(o["nodes"][0]["numa_domains"], o["nodes"][0]["cores"]) == (2, 2)'
+fi
 run "$LOCKSTEP" probe --quick --devices 3 --bytes 100004 --bucket-bytes 8192 --repeat 2 --json
 ok "what is asked for is measured" json .out \
 	'(o["bytes"], o["repeat"], [x["devices"] for x in o["nodes"][0]["exchange_in_node"]]) == (100004, 2, [3])'

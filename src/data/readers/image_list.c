@@ -229,17 +229,10 @@ static ls_status check_file(const ls_image_entry *e, int fd, const char *name)
 
 static ls_status read_part(int fd, uint8_t *bytes, size_t size, uint64_t offset, const char *name)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t got = pread(fd, bytes + done, size - done, (off_t)(offset + done));
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return ls_fail_errno(LS_EIO, "cannot read %s", name);
-		if (got == 0)
-			return ls_fail(LS_EIO, "%s has changed since the dataset was opened", name);
-		done += (size_t)got;
-	}
-	return LS_OK;
+	if (ls_file_read_at(fd, bytes, size, offset) == size)
+		return LS_OK;
+	return errno ? ls_fail_errno(LS_EIO, "cannot read %s", name)
+		     : ls_fail(LS_EIO, "%s has changed since the dataset was opened", name);
 }
 
 static ls_status fetch(const ls_image_entry *e, int fd, const char *name, uint8_t **bytes)

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "data/exact_math.h"
+#include "base/exact_math.h"
 #include "data/transforms/image_ops.h"
 
 /* Uniform in (0, 1). */

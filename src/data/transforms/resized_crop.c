@@ -8,8 +8,8 @@
  */
 #include <math.h>
 
+#include "base/exact_math.h"
 #include "base/status.h"
-#include "data/exact_math.h"
 #include "data/transforms/image_ops.h"
 
 enum { RUN = 64, TRIES = 10 };

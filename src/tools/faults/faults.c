@@ -89,18 +89,6 @@ static ls_status name_nodes(fault_bench *b)
 	return LS_OK;
 }
 
-static ls_status find_program(fault_bench *b)
-{
-	const char *given = b->options->program;
-	ssize_t length = given ? snprintf(b->program, sizeof(b->program), "%s", given)
-			       : readlink("/proc/self/exe", b->program, sizeof(b->program) - 1);
-
-	if (length < 0 || (size_t)length >= sizeof(b->program))
-		return ls_fail_errno(LS_EIO, "cannot find the path of this program");
-	b->program[length] = '\0';
-	return LS_OK;
-}
-
 /* ---- where it happens -------------------------------------------------------------------------------------------- */
 
 /* Real hosts see the working directory, if any; emulated ones see all directories of this machine. */
@@ -243,7 +231,7 @@ ls_status ls_fault_bench(const ls_fault_bench_options *options, ls_fault_bench_r
 	LS_TRY(check(&own));
 	ls_status status = name_nodes(&b);
 	if (status == LS_OK)
-		status = find_program(&b);
+		status = ls_path_program(b.program, sizeof(b.program), own.program);
 	if (status == LS_OK)
 		status = make_directory(&b);
 	if (status == LS_OK)

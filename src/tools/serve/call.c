@@ -1,10 +1,10 @@
 #include "tools/serve/call.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "run/outputs.h"
 
 #define PIXELS_MAX ((uint64_t)1 << 24) /* of an image file: 100 MB of 16-bit colour while it is decoded */
 
@@ -212,15 +212,8 @@ static ls_status make_samples(ls_call *out, const ls_call_context *c, const ls_r
 ls_status ls_call_check_outputs(const ls_call *call, const ls_model_facts *facts)
 {
 	for (int64_t i = 0; i < call->job.count; i++)
-		for (int64_t k = 0; k < facts->outputs; k++)
-			if (!isfinite(call->chances[i * facts->outputs + k]))
-				return ls_fail(
-					LS_ENUMERIC,
-					"%s[%lld]: output %lld of the model is not a finite number: the values of the "
-					"input are too large for it, or its weights are not finite or too large (did "
-					"training "
-					"diverge?)",
-					call->field, (long long)i, (long long)k);
+		LS_TRY(ls_outputs_check(call->chances + i * facts->outputs, facts->outputs, "%s[%lld]", call->field,
+					(long long)i));
 	return LS_OK;
 }
 

@@ -50,19 +50,6 @@ typedef struct sweep {
 
 /* ---- the directory ----------------------------------------------------------------------------------------------- */
 
-static ls_status find_program(sweep *s)
-{
-	if (s->options->program) {
-		snprintf(s->program, sizeof(s->program), "%s", s->options->program);
-		return LS_OK;
-	}
-	ssize_t length = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
-	if (length <= 0)
-		return ls_fail_errno(LS_EIO, "cannot find the path of this program");
-	s->program[length] = '\0';
-	return LS_OK;
-}
-
 static ls_status lock_directory(sweep *s)
 {
 	char path[4096];
@@ -304,7 +291,7 @@ static ls_status remove_profiles(const sweep *s)
 static ls_status prepare(sweep *s)
 {
 	LS_TRY(ls_sweep_list_make(&s->list, s->options));
-	LS_TRY(find_program(s));
+	LS_TRY(ls_path_program(s->program, sizeof(s->program), s->options->program));
 	s->environment.program = s->environment.datasets.program = s->program;
 	s->environment.hosts = s->options->hosts;
 	s->environment.list = &s->list;

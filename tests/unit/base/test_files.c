@@ -633,6 +633,44 @@ static void files_of_our_own_are_regular(void **state)
 	assert_non_null(strstr(ls_last_error(), "a pipe"));
 }
 
+static void bytes_at_their_place(void **state)
+{
+	char got[8] = "";
+	(void)state;
+	int fd = open(path, O_RDWR | O_CREAT, 0666);
+	assert_true(fd >= 0);
+	assert_int_equal(ls_file_write_at(fd, "world", 5, 6), 0);
+	assert_int_equal(ls_file_write_at(fd, "hello ", 6, 0), 0);
+	check_content("hello world");
+	assert_int_equal(ls_file_read_at(fd, got, 5, 6), 5);
+	assert_string_equal(got, "world");
+	errno = ENOENT;
+	assert_int_equal(ls_file_read_at(fd, got, 6, 6), 5); /* the end */
+	assert_int_equal(errno, 0);
+	close(fd);
+	assert_int_equal(ls_file_read_at(fd, got, 5, 6), 0);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(ls_file_write_at(fd, "x", 1, 0), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(ls_file_write_at(open("/dev/full", O_WRONLY), "x", 1, 0), -1);
+	assert_int_equal(errno, ENOSPC);
+}
+
+static void this_program_is_found(void **state)
+{
+	char own[4096], found[4096], few[8];
+	(void)state;
+	assert_non_null(realpath("/proc/self/exe", own));
+	assert_int_equal(ls_path_program(found, sizeof(found), NULL), LS_OK);
+	assert_string_equal(found, own);
+	assert_int_equal(ls_path_program(found, sizeof(found), "other/program"), LS_OK);
+	assert_string_equal(found, "other/program");
+	assert_int_equal(ls_path_program(few, sizeof(few), NULL), LS_EIO); /* never cut short */
+	assert_int_equal(ls_path_program(few, sizeof(few), "program2"), LS_EINVALID);
+	assert_int_equal(ls_path_program(found, strlen(own), NULL), LS_EIO);
+	assert_int_equal(ls_path_program(found, strlen(own) + 1, NULL), LS_OK);
+}
+
 TEST_MAIN_EACH(make_dir, remove_dir, joins, looks_above, makes_and_removes_trees, a_draft_is_seen_when_published,
 	       an_abandoned_draft_changes_nothing, drafts_are_discarded, leftovers_are_removed, two_writers_do_not_mix,
 	       two_processes_publish_at_once, a_new_file_replaces_nothing,
@@ -640,4 +678,4 @@ TEST_MAIN_EACH(make_dir, remove_dir, joins, looks_above, makes_and_removes_trees
 	       errors_name_the_file, a_full_disk_is_reported_and_the_old_file_stays, a_planted_draft_is_not_followed,
 	       a_device_is_written_to_and_stays, a_pipe_is_written_to_and_stays, a_link_is_followed_and_stays,
 	       what_others_plant_is_refused, only_a_regular_file_is_replaced, standard_output_is_not_replaced,
-	       files_of_our_own_are_regular)
+	       files_of_our_own_are_regular, bytes_at_their_place, this_program_is_found)

@@ -8,7 +8,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
-#include "data/exact_math.h"
+#include "base/exact_math.h"
 #include "data/transforms/image_ops.h"
 #include "unit/assert_status.h"
 #include "unit/test_main.h"
@@ -362,6 +362,7 @@ static void test_exact_math(void **state)
 		assert_true(fabs(ls_exact_log(x) - log(x)) < 1e-14 * fmax(1, fabs(log(x))));
 	assert_true(ls_exact_log(1) == 0 && ls_exact_exp(0) == 1);
 	assert_true(ls_exact_exp(-1e4) == 0 && isinf(ls_exact_exp(1e4)));
+	assert_true(ls_exact_exp(-INFINITY) == 0 && isinf(ls_exact_exp(INFINITY)) && isnan(ls_exact_exp(NAN)));
 }
 
 /* The bits are part of what makes runs comparable: a compiler, processor or edit that changes them must be noticed. */

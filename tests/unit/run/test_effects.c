@@ -49,6 +49,7 @@ static const context some_hosts = { IMAGES " hosts=a:1,b", 0, 1, 1, 2, 0 };
 static const context kept = { IMAGES " run=r", 0, 1, 1, 1, 0 };
 static const context traced = { IMAGES " run=r trace", 0, 1, 1, 1, 0 };
 static const context stops_early = { IMAGES " early-stop=3", 0, 1, 1, 1, 0 };
+static const context in_bf16 = { IMAGES " precision=bf16", 0, 1, 1, 1, 0 };
 static const context silent = { IMAGES " quiet", 0, 1, 1, 1, 0 };
 
 static const struct {
@@ -76,7 +77,9 @@ static const struct {
 	{ "skip-bad", &images, &folder, "options.skip_bad has no effect with options.data glyphs" },
 	{ "augment", NULL, &images, NULL },
 	{ "precision", NULL, &images, NULL },
-	{ "conv", NULL, &images, NULL },
+	{ "conv", &text, &images, "options.conv has no effect with options.model transformer: it has no convolutions" },
+	{ "conv", &in_bf16, &images,
+	  "options.conv has no effect with options.precision bf16: convolutions are computed" },
 	{ "label-smoothing", &own, &images, "options.label_smoothing has no effect: the program brings a graph" },
 	{ "class-weights", &own, &images, "options.class_weights has no effect: the program brings a graph" },
 	{ "loss", &own, &images, "options.loss has no effect: the program brings a graph" },

@@ -3,8 +3,8 @@
  * doubles, which IEEE 754 rounds exactly. libm's differ in their last bits between versions and processors. Errors are
  * below 1e-14 of the result (of 1 for logarithms near 0).
  */
-#ifndef LS_DATA_EXACT_MATH_H
-#define LS_DATA_EXACT_MATH_H
+#ifndef LS_BASE_EXACT_MATH_H
+#define LS_BASE_EXACT_MATH_H
 
 #include <math.h>
 
@@ -26,9 +26,12 @@ static inline double ls_exact_log(double x)
 	return (double)e * LS_LN2 + 2 * t * sum;
 }
 
-/* e^x: x = k ln 2 + r with |r| <= ln(2) / 2, and Taylor's series of e^r. 0 and infinity where a double has no more. */
+/* e^x: x = k ln 2 + r with |r| <= ln(2) / 2, and Taylor's series of e^r. 0 and infinity where a double has no more; NaN
+ * of NaN. */
 static inline double ls_exact_exp(double x)
 {
+	if (isnan(x))
+		return x;
 	if (x < -745)
 		return 0;
 	if (x > 709)
