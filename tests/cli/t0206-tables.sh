@@ -147,6 +147,24 @@ like "elsewhere they are warned of" "$err" "warning: column 'price' has values s
 sed '5s/^[^,]*,[^,]*/x,1e308/; 9s/^[^,]*,[^,]*/x,-1e308/' houses.csv >large.csv
 run train --data large.csv --target price
 like "numbers too large for a mean are named by column" "$err" "large\.csv: column 'area' has numbers that are too large"
+# JSONL: columns are the keys of the first row; lists and objects are for columns that nobody reads.
+awk 'BEGIN { for (i = 0; i < 200; i++) printf "{\"x\": %d, \"meta\": {\"id\": [%d]}, \"label\": \"%s\"%s}\n", i % 7, i,
+	(i % 7 > 3 ? "up" : "down"), (i == 6 ? ", \"late\": 1" : "") }' >nested.jsonl
+run train --data nested.jsonl --epochs 1 --run nested
+is "a column of objects does not stop a training" "$status" 0
+like "it is left out, which is said with its line" "$err" "column 'meta' has lists or objects \(nested\.jsonl:1\): it is left out"
+like "a key that comes later is said, too" "$err" \
+	"warning: nested\.jsonl:7: the key 'late' is not read: columns are the keys of the first row, and 1 row has others"
+unlike "once" "$(grep 'late' <<<"$err" | sed 1d)" .
+printf '{"x": 5, "meta": [1]}\n' >nested-new.jsonl
+run "$LOCKSTEP" predict nested nested-new.jsonl
+like "predictions do not read it either" "$out" 'nested-new\.jsonl,1,[01],'
+printf '{"x": [5]}\n' >nested-new.jsonl
+run "$LOCKSTEP" predict nested nested-new.jsonl
+like "a list for a number is a bad row" "$err" "nested-new\.jsonl:1: 'x' is a list; columns have numbers, texts, true and false"
+run train --data nested.jsonl --target meta
+like "and nothing to predict" "$err" "nested\.jsonl:1: 'meta' is an object; columns have numbers, texts, true and false"
+
 mkfifo pipe.csv
 timeout -s KILL 20 "$LOCKSTEP" train --data pipe.csv --target price >pipe.out 2>pipe.err
 like "a pipe is refused, not waited for" "$(cat pipe.err)" 'pipe\.csv is a pipe or a device'
