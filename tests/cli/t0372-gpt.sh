@@ -153,6 +153,12 @@ ok "a vocabulary that lies in the run's directory is replaced" cmp bpe/vocab.jso
 checkpoint=$(ls -d runs/bytes/ckpt/step-* | tail -n 1)
 run generate "$checkpoint/model.safetensors" "the quick" --vocab runs/bytes --max-new-tokens 120 --temperature 0.7 --seed 5
 is "weights and a vocabulary are enough" "$out" "$text"
+mkdir saved
+cp "$checkpoint/model.safetensors" saved/
+run generate saved "the quick" --vocab runs/bytes --max-new-tokens 120 --temperature 0.7 --seed 5
+is "also in a directory, as transformers saves them" "$out" "$text"
+run gpt --steps 3 --init saved --lr 1e-9
+is "which starts a run, too" "$status" 0
 run gpt --steps 3 --init runs/bytes --lr 1e-9
 is "a run starts another" "$status" 0
 
