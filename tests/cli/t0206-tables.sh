@@ -92,6 +92,11 @@ head -n 1 labelled.csv >header.csv
 run "$LOCKSTEP" predict labels header.csv
 is "a table without rows is an error" "$status $err" "1 lockstep predict: header.csv has no rows"
 
+ok "a page of a regression and of labels" "$LOCKSTEP" report houses labels --out page.html
+ok "draws the error" grep -q 'Mean absolute error on test data of mlp' page.html
+ok "and R2" grep -q 'R2 on test data of mlp' page.html
+ok "and the labels' F1" grep -q 'Macro F1 on test data of mlp' page.html
+
 # Bad rows.
 sed '5s/.*/ragged/; 9s/^[^,]*,[^,]*/x,inf/' houses.csv >bad.csv
 run train --data bad.csv --target price
@@ -121,6 +126,14 @@ is "and counts them" "$(grep -c 'samples, 1 bad; read' <<<"$out")" 2
 is "and names them" "$(grep -o 'left out: bad.csv:[0-9]*' <<<"$err")" $'left out: bad.csv:5\nleft out: bad.csv:9'
 run train --data houses.csv
 like "the target must be named" "$err" 'name the column of houses.csv that is to be predicted with --target; its columns are id, area'
+tail -n +2 houses.csv >bare.csv
+run train --data bare.csv
+like "a file without names is suspected" "$err" 'its columns are house 0, .*; does the file begin with a row\? Its first line must have the names'
+printf '1,1\n2,3\n' >bare.csv
+run train --data bare.csv
+like "also where two columns have the same" "$err" "bare\.csv:1: two columns are named '1'; names must differ; does the file begin with a row"
+run train --data houses.csv --target price --epochs 1 --label-smoothing 0.1
+like "numbers are not smoothed, which is said" "$err" 'warning: --label-smoothing has no effect: dataset houses\.csv is for regression'
 run train --data houses.csv --target price --task sorting
 like "a task has a name" "$err" "--task is 'sorting'; it is classification, multi-label or regression"
 sed '5s/,/,"/' houses.csv >quote.csv

@@ -90,6 +90,17 @@ static ls_status add_column(ls_table_rows *r, uint64_t line, const char *name, s
 	return LS_OK;
 }
 
+int ls_table_rows_lack_names(const ls_table_rows *r)
+{
+	for (size_t i = 0; !r->is_json && i < r->columns; i++) {
+		char *end = r->column[i];
+		(void)strtod(r->column[i], &end);
+		if (end > r->column[i] && *end == '\0')
+			return 1;
+	}
+	return 0;
+}
+
 static int compare_columns(const void *a, const void *b, void *rows)
 {
 	const ls_table_rows *r = rows;
@@ -109,8 +120,9 @@ static ls_status sort_columns(ls_table_rows *r, uint64_t line)
 	qsort_r(r->order, r->columns, sizeof(*r->order), compare_columns, r);
 	for (size_t i = 1; i < r->columns; i++)
 		if (strcmp(r->column[r->order[i - 1]], r->column[r->order[i]]) == 0)
-			return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": two columns are named '%s'; names must differ",
-				       r->name, line, ls_text_printable(shown, sizeof(shown), r->column[r->order[i]]));
+			return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": two columns are named '%s'; names must differ%s",
+				       r->name, line, ls_text_printable(shown, sizeof(shown), r->column[r->order[i]]),
+				       ls_table_rows_lack_names(r) ? LS_TABLE_NO_NAMES : "");
 	return LS_OK;
 }
 

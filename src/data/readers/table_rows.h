@@ -15,6 +15,9 @@
 
 enum { LS_TABLE_COLUMNS_MAX = 100000 };
 
+/* Behind a message about columns where ls_table_rows_lack_names(). */
+#define LS_TABLE_NO_NAMES "; does the file begin with a row? Its first line must have the names of the columns"
+
 typedef struct ls_table_rows ls_table_rows;
 
 /* By the end of its name: .csv, .tsv, .jsonl, also with .gz behind it. */
@@ -28,6 +31,8 @@ void ls_table_rows_close(ls_table_rows *rows); /* harmless on NULL */
 
 size_t ls_table_rows_columns(const ls_table_rows *rows);
 const char *ls_table_rows_column(const ls_table_rows *rows, size_t i);
+/* Whether a name of a column is a number: the file may have no line of names. */
+int ls_table_rows_lack_names(const ls_table_rows *rows);
 /* Its place, or the number of columns where there is none of that name. */
 size_t ls_table_rows_find(const ls_table_rows *rows, const char *name);
 

@@ -295,6 +295,11 @@ static void list_columns(const survey *s, char *out, size_t size)
 					 name_of(s, i, shown, sizeof(shown)));
 }
 
+static const char *lack_of_names(const survey *s)
+{
+	return ls_table_rows_lack_names(s->walk.rows) ? LS_TABLE_NO_NAMES : "";
+}
+
 static ls_status add_target(survey *s, const char *name)
 {
 	size_t at = ls_table_rows_find(s->walk.rows, name);
@@ -302,8 +307,8 @@ static ls_status add_target(survey *s, const char *name)
 
 	if (at == s->columns) {
 		list_columns(s, all, sizeof(all));
-		return ls_fail(LS_EINVALID, "%s has no column '%s' (options.target); its columns are %s", s->walk.path,
-			       ls_text_printable(shown, sizeof(shown), name), all);
+		return ls_fail(LS_EINVALID, "%s has no column '%s' (options.target); its columns are %s%s",
+			       s->walk.path, ls_text_printable(shown, sizeof(shown), name), all, lack_of_names(s));
 	}
 	if (s->column[at].use != INPUT)
 		return ls_fail(LS_EINVALID, "options.target names column '%s' twice, or the text", name);
@@ -340,8 +345,8 @@ static ls_status choose_targets(survey *s)
 			return add_target(s, usual[i]);
 	list_columns(s, all, sizeof(all));
 	return ls_fail(LS_EINVALID,
-		       "name the column of %s that is to be predicted with options.target; its columns are %s",
-		       s->walk.path, all);
+		       "name the column of %s that is to be predicted with options.target; its columns are %s%s",
+		       s->walk.path, all, lack_of_names(s));
 }
 
 static ls_status choose_columns(survey *s)
