@@ -144,10 +144,11 @@ static ls_status check_cifar(const char *path)
 
 	for (size_t i = 0; i < LS_COUNT(known); i++)
 		if (ls_path_join(file, sizeof(file), path, known[i].file) == LS_OK && ls_path_exists(file))
-			return ls_fail(LS_EUNSUPPORTED,
-				       "dataset '%s' has CIFAR's binary files: run `lockstep data get %s --from %s`, and "
-				       "then name the data %s",
-				       path, known[i].name, path, known[i].name);
+			return ls_fail(
+				LS_EUNSUPPORTED,
+				"dataset '%s' has CIFAR's binary files: run `lockstep data get %s --from %s`, and "
+				"then name the data %s",
+				path, known[i].name, path, known[i].name);
 	if (ls_path_join(file, sizeof(file), path, "data_batch_1") == LS_OK && ls_path_exists(file))
 		return ls_fail(LS_EUNSUPPORTED,
 			       "dataset '%s' has CIFAR's files for Python; take the binary version of the archive, and "
