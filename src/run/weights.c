@@ -81,8 +81,10 @@ static ls_status find_in_directory(ls_weights *w, const char *source)
 	LS_TRY(ls_path_join(w->file, sizeof(w->file), source, "model.safetensors"));
 	LS_TRY(ls_path_join(state, sizeof(state), source, "state.json"));
 	if (ls_path_exists(w->file) && !ls_path_exists(state) &&
-	    !ls_path_find_above(run, sizeof(run), w->file, "run.json"))
+	    !ls_path_find_above(run, sizeof(run), w->file, "run.json")) {
+		snprintf(w->home, sizeof(w->home), "%s", source);
 		return LS_OK;
+	}
 	snprintf(w->run, sizeof(w->run), "%s", source);
 	if (!ls_path_exists(w->file))
 		return find_in_run(w);

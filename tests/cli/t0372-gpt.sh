@@ -157,6 +157,12 @@ mkdir saved
 cp "$checkpoint/model.safetensors" saved/
 run generate saved "the quick" --vocab runs/bytes --max-new-tokens 120 --temperature 0.7 --seed 5
 is "also in a directory, as transformers saves them" "$out" "$text"
+mkdir empty
+fails_with "a directory without a vocabulary is named" 2 'empty is a directory without vocab.json and merges.txt' \
+	"$LOCKSTEP" generate saved "the quick" --vocab empty
+cp runs/bytes/vocab.json runs/bytes/merges.txt saved/
+run generate saved "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5
+is "whose vocabulary is beside them" "$out" "$text"
 run gpt --steps 3 --init saved --lr 1e-9
 is "which starts a run, too" "$status" 0
 run gpt --steps 3 --init runs/bytes --lr 1e-9
