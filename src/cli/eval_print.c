@@ -20,6 +20,7 @@ static void print_scores(const ls_class_counts *c, FILE *to)
 	ls_text_table table = { .columns = 5, .heads = { "<class", "samples", "precision", "recall", "F1" } };
 	ls_class_score score;
 	double sum = 0;
+	int64_t met = 0; /* classes that something is labelled or predicted as, as in scikit-learn */
 
 	for (int64_t i = 0; ls_class_counts_at(c, i, &score); i++) {
 		add_name(&table, c, i);
@@ -28,10 +29,11 @@ static void print_scores(const ls_class_counts *c, FILE *to)
 		ls_text_table_add(&table, "%.4f", score.recall);
 		ls_text_table_add(&table, "%.4f", score.f1);
 		sum += score.f1;
+		met += score.samples + score.predicted > 0;
 	}
 	ls_text_table_print(&table, to);
 	ls_text_table_release(&table);
-	fprintf(to, "macro F1: %.4f\n", sum / (double)c->classes);
+	fprintf(to, "macro F1: %.4f\n", met > 0 ? sum / (double)met : 0);
 }
 
 /* Rows are labels, columns are predictions. */

@@ -3,6 +3,7 @@
  */
 #include "text_table.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,8 @@ static char *format_text(const char *format, va_list arguments)
 	char *text = length < 0 ? NULL : malloc((size_t)length + 1);
 	if (text)
 		vsnprintf(text, (size_t)length + 1, format, arguments);
+	for (char *at = text; at && *at; at++) /* names come from files: no line ends, nothing for the terminal */
+		*at = iscntrl((unsigned char)*at) ? '?' : *at;
 	return text;
 }
 

@@ -120,6 +120,7 @@ static ls_status count_rows(vocab_job *job, ls_table_walk *walk, const char *col
 	if (at == ls_table_rows_columns(walk->rows))
 		return ls_fail(LS_EINVALID, "%s has no column '%s' with text; name it with options.text_column",
 			       walk->path, column);
+	ls_table_rows_want(walk->rows, at);
 	while (found) {
 		LS_TRY(ls_table_walk_next(walk, &row, &found));
 		if (!found)

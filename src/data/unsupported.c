@@ -134,10 +134,35 @@ static void count(census *c, const char *dir, int depth)
 		closedir(stream);
 }
 
+/* CIFAR's archives, unpacked: they have texts beside what is not text. */
+static ls_status check_cifar(const char *path)
+{
+	static const struct {
+		const char *file, *name;
+	} known[] = { { "data_batch_1.bin", "cifar10" }, { "train.bin", "cifar100" } };
+	char file[4096];
+
+	for (size_t i = 0; i < LS_COUNT(known); i++)
+		if (ls_path_join(file, sizeof(file), path, known[i].file) == LS_OK && ls_path_exists(file))
+			return ls_fail(
+				LS_EUNSUPPORTED,
+				"dataset '%s' has CIFAR's binary files: run `lockstep data get %s --from %s`, and "
+				"then name the data %s",
+				path, known[i].name, path, known[i].name);
+	if (ls_path_join(file, sizeof(file), path, "data_batch_1") == LS_OK && ls_path_exists(file))
+		return ls_fail(LS_EUNSUPPORTED,
+			       "dataset '%s' has CIFAR's files for Python; take the binary version of the archive, and "
+			       "`lockstep data get cifar10 --from ARCHIVE`",
+			       path);
+	return LS_OK;
+}
+
 static ls_status check_directory(const char *path)
 {
 	census c = { 0 };
 	kind most = PICTURE;
+
+	LS_TRY(check_cifar(path));
 	count(&c, path, 0);
 	for (kind k = PICTURE; k < BINARY; k++)
 		most = c.of[k] > c.of[most] ? k : most;

@@ -1,5 +1,6 @@
 #include "run/class_names.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,16 @@
 
 #define FILE_NAME "labels.txt"
 
-/* A name of several lines would be several names; names of folders may be anything, the file is UTF-8. */
+/* A name of several lines would be several names; names of folders may be anything, the file is UTF-8 and nothing
+ * in it is for a terminal. */
 static void put_name(FILE *to, const char *name)
 {
 	size_t bytes = strlen(name), invalid = ls_text_invalid(name, bytes);
 
 	for (size_t i = 0; i < bytes; i++) {
 		int is_bad = i == invalid, is_end = name[i] == '\n' || name[i] == '\r';
-		if (is_bad)
+		is_bad |= !is_end && name[i] != '\t' && iscntrl((unsigned char)name[i]);
+		if (i == invalid)
 			invalid = i + 1 + ls_text_invalid(name + i + 1, bytes - i - 1);
 		putc(is_bad ? '?' : is_end ? ' ' : name[i], to);
 	}

@@ -106,16 +106,19 @@ ls_status ls_class_tally_share(ls_class_tally *t, ls_comm *comm)
 	return status;
 }
 
+/* As in scikit-learn, a class that nothing is labelled or predicted as does not count. */
 double ls_class_tally_f1(const ls_class_tally *t)
 {
 	double sum = 0;
+	int64_t met = 0;
 
 	for (int64_t i = 0; i < t->classes; i++) {
 		const atomic_ullong *c = of_class(t, i);
 		unsigned long long both = atomic_load(&c[LABELLED]) + atomic_load(&c[PREDICTED]);
 		sum += both > 0 ? 2 * (double)atomic_load(&c[CORRECT]) / (double)both : 0;
+		met += both > 0;
 	}
-	return sum / (double)t->classes;
+	return met > 0 ? sum / (double)met : 0;
 }
 
 double ls_class_tally_top5(const ls_class_tally *t)

@@ -20,7 +20,7 @@ void ls_class_tally_clear(ls_class_tally *tally);
 void ls_class_tally_count(void *tally, const ls_microbatch *microbatch, const float *logits);
 ls_status ls_class_tally_share(ls_class_tally *tally, ls_comm *comm);
 
-/* The mean of all classes' F1; the share of samples whose class is among the 5 most probable. */
+/* The mean of the classes' F1; the share of samples whose class is among the 5 most probable. */
 double ls_class_tally_f1(const ls_class_tally *tally);
 double ls_class_tally_top5(const ls_class_tally *tally);
 

@@ -345,6 +345,16 @@ static ls_status open_all_data(ls_setup *s)
 	return LS_OK;
 }
 
+/* Numbers and several labels are learned as they are. */
+static void warn_of_smoothing(const ls_setup *s)
+{
+	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
+
+	if (s->given->label_smoothing > 0 && !s->given->graph && info->task != LS_TASK_CLASSIFICATION)
+		ls_log_warning("options.label_smoothing has no effect: dataset %s is for %s", info->name,
+			       ls_task_name(info->task));
+}
+
 /* The settings that follow from the devices of all nodes, and the model. */
 static ls_status resolve(ls_setup *s)
 {
@@ -355,6 +365,7 @@ static ls_status resolve(ls_setup *s)
 	LS_TRY(ls_class_weights_resolve(&s->class_weights, s->given, s->train_set));
 	if (s->class_weights)
 		s->resolved.class_weights = s->class_weights;
+	warn_of_smoothing(s);
 	LS_TRY(build_graph(s));
 	LS_TRY(count_steps(s));
 	return ls_setup_check_norms(s, &s->batches);

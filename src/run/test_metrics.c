@@ -115,7 +115,7 @@ static double top5(const ls_eval_result *r, const ls_class_tally *tally)
 static const ls_test_metric rows[] = {
 	{ "loss", "the test loss, lower is better", "test loss", 1, 0, NULL, NULL, loss },
 	{ "accuracy", "the test accuracy", "test accuracy", 0, 0, has_accuracy, ACCURATE, accuracy },
-	{ "f1", "the mean of all classes' F1", "macro F1", 0, 1, classifies, CLASSIFIERS, f1 },
+	{ "f1", "the mean of the classes' F1", "macro F1", 0, 1, classifies, CLASSIFIERS, f1 },
 	{ "top5", "the top-5 accuracy", "top-5 accuracy", 0, 1, classifies, CLASSIFIERS, top5 },
 	{ "perplexity", "of language models, lower is better", "perplexity", 1, 0, is_language, LANGUAGE, perplexity },
 	{ "masked-loss", "of masked tokens, lower is better", "masked loss", 1, 0, is_pretraining, PRETRAINING,

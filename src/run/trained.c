@@ -38,6 +38,9 @@ static ls_status read_file(ls_trained *t)
 	ls_train_options *o = &t->stored.options;
 
 	*o = (ls_train_options)LS_TRAIN_OPTIONS_INIT;
+	ls_vocabulary_find(t->vocab, sizeof(t->vocab), t->weights.home);
+	if (t->vocab[0] != '\0')
+		o->vocab = t->vocab;
 	return ls_weights_read_notes(t->weights.file, o, &t->said);
 }
 
@@ -169,6 +172,12 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 		return LS_OK;
 	if (takes_text(t) && t->settings.vocab && !t->is_data_given)
 		return shape_of_vocabulary(t, out);
+	if (!t->settings.data && takes_text(t))
+		return ls_fail(LS_EINVALID,
+			       "%s does not say how text becomes tokens; add options.vocab: a vocab.txt, of GPT a "
+			       "directory with "
+			       "vocab.json and merges.txt or bytes",
+			       t->weights.file);
 	if (!t->settings.data)
 		return ls_fail(
 			LS_EINVALID,

@@ -109,5 +109,5 @@ void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
 	if (o->resume && o->run)
 		ls_vocabulary_find(out, size, o->run);
 	else if (o->init && ls_weights_find(&weights, o->init, 0) == LS_OK) /* else reported when they are read */
-		ls_vocabulary_find(out, size, weights.run);
+		ls_vocabulary_find(out, size, weights.run[0] != '\0' ? weights.run : weights.home);
 }

@@ -72,6 +72,26 @@ static ls_status find_best(ls_weights *w)
 	return ls_ckpt_newest(w->run, w->checkpoint, sizeof(w->checkpoint));
 }
 
+/* A checkpoint, a run, or a directory as Hugging Face's save_pretrained() writes it: weights without a state, and not in
+ * a run, where a checkpoint without one is not whole. */
+static ls_status find_in_directory(ls_weights *w, const char *source)
+{
+	char state[sizeof(w->file)], run[sizeof(w->run)];
+
+	LS_TRY(ls_path_join(w->file, sizeof(w->file), source, "model.safetensors"));
+	LS_TRY(ls_path_join(state, sizeof(state), source, "state.json"));
+	if (ls_path_exists(w->file) && !ls_path_exists(state) &&
+	    !ls_path_find_above(run, sizeof(run), w->file, "run.json")) {
+		snprintf(w->home, sizeof(w->home), "%s", source);
+		return LS_OK;
+	}
+	snprintf(w->run, sizeof(w->run), "%s", source);
+	if (!ls_path_exists(w->file))
+		return find_in_run(w);
+	snprintf(w->checkpoint, sizeof(w->checkpoint), "%s", source);
+	return find_run(w);
+}
+
 ls_status ls_weights_find(ls_weights *out, const char *source, int best)
 {
 	ls_weights w = { .run = "" };
@@ -88,14 +108,7 @@ ls_status ls_weights_find(ls_weights *out, const char *source, int best)
 		LS_TRY(check_file(source));
 		snprintf(w.file, sizeof(w.file), "%s", source);
 	} else {
-		snprintf(w.run, sizeof(w.run), "%s", source);
-		LS_TRY(ls_path_join(w.file, sizeof(w.file), source, "model.safetensors"));
-		if (ls_path_exists(w.file)) {
-			snprintf(w.checkpoint, sizeof(w.checkpoint), "%s", source);
-			LS_TRY(find_run(&w));
-		} else {
-			LS_TRY(find_in_run(&w));
-		}
+		LS_TRY(find_in_directory(&w, source));
 	}
 	*out = w;
 	return LS_OK;

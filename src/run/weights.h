@@ -28,10 +28,11 @@ typedef struct ls_weights {
 	char file[4096];       /* the safetensors file */
 	char checkpoint[4096]; /* its checkpoint's directory; "": a bare file */
 	char run[4096];        /* the run's; "": a bare file */
+	char home[4096];       /* of a bare file that was named by its directory; "": of others */
 } ls_weights;
 
 /* `source` is a run directory (its newest whole checkpoint, or with `best` its best weights), a checkpoint's, or a
- * file. RUN/best.safetensors is the run's: its checkpoint says how the run was trained. */
+ * file, or a directory with a bare model.safetensors. RUN/best.safetensors is the run's: its checkpoint says how the run was trained. */
 ls_status ls_weights_find(ls_weights *out, const char *source, int best);
 
 /* What a run notes in the metadata of its files. Strings are the options' own. */

@@ -92,6 +92,11 @@ head -n 1 labelled.csv >header.csv
 run "$LOCKSTEP" predict labels header.csv
 is "a table without rows is an error" "$status $err" "1 lockstep predict: header.csv has no rows"
 
+ok "a page of a regression and of labels" "$LOCKSTEP" report houses labels --out page.html
+ok "draws the error" grep -q 'Mean absolute error on test data of mlp' page.html
+ok "and R2" grep -q 'R2 on test data of mlp' page.html
+ok "and the labels' F1" grep -q 'Macro F1 on test data of mlp' page.html
+
 # Bad rows.
 sed '5s/.*/ragged/; 9s/^[^,]*,[^,]*/x,inf/' houses.csv >bad.csv
 run train --data bad.csv --target price
@@ -121,6 +126,14 @@ is "and counts them" "$(grep -c 'samples, 1 bad; read' <<<"$out")" 2
 is "and names them" "$(grep -o 'left out: bad.csv:[0-9]*' <<<"$err")" $'left out: bad.csv:5\nleft out: bad.csv:9'
 run train --data houses.csv
 like "the target must be named" "$err" 'name the column of houses.csv that is to be predicted with --target; its columns are id, area'
+tail -n +2 houses.csv >bare.csv
+run train --data bare.csv
+like "a file without names is suspected" "$err" 'its columns are house 0, .*; does the file begin with a row\? Its first line must have the names'
+printf '1,1\n2,3\n' >bare.csv
+run train --data bare.csv
+like "also where two columns have the same" "$err" "bare\.csv:1: two columns are named '1'; names must differ; does the file begin with a row"
+run train --data houses.csv --target price --epochs 1 --label-smoothing 0.1
+like "numbers are not smoothed, which is said" "$err" 'warning: --label-smoothing has no effect: dataset houses\.csv is for regression'
 run train --data houses.csv --target price --task sorting
 like "a task has a name" "$err" "--task is 'sorting'; it is classification, multi-label or regression"
 sed '5s/,/,"/' houses.csv >quote.csv
@@ -147,6 +160,24 @@ like "elsewhere they are warned of" "$err" "warning: column 'price' has values s
 sed '5s/^[^,]*,[^,]*/x,1e308/; 9s/^[^,]*,[^,]*/x,-1e308/' houses.csv >large.csv
 run train --data large.csv --target price
 like "numbers too large for a mean are named by column" "$err" "large\.csv: column 'area' has numbers that are too large"
+# JSONL: columns are the keys of the first row; lists and objects are for columns that nobody reads.
+awk 'BEGIN { for (i = 0; i < 200; i++) printf "{\"x\": %d, \"meta\": {\"id\": [%d]}, \"label\": \"%s\"%s}\n", i % 7, i,
+	(i % 7 > 3 ? "up" : "down"), (i == 6 ? ", \"late\": 1" : "") }' >nested.jsonl
+run train --data nested.jsonl --epochs 1 --run nested
+is "a column of objects does not stop a training" "$status" 0
+like "it is left out, which is said with its line" "$err" "column 'meta' has lists or objects \(nested\.jsonl:1\): it is left out"
+like "a key that comes later is said, too" "$err" \
+	"warning: nested\.jsonl:7: the key 'late' is not read: columns are the keys of the first row, and 1 row has others"
+unlike "once" "$(grep 'late' <<<"$err" | sed 1d)" .
+printf '{"x": 5, "meta": [1]}\n' >nested-new.jsonl
+run "$LOCKSTEP" predict nested nested-new.jsonl
+like "predictions do not read it either" "$out" 'nested-new\.jsonl,1,[01],'
+printf '{"x": [5]}\n' >nested-new.jsonl
+run "$LOCKSTEP" predict nested nested-new.jsonl
+like "a list for a number is a bad row" "$err" "nested-new\.jsonl:1: 'x' is a list; columns have numbers, texts, true and false"
+run train --data nested.jsonl --target meta
+like "and nothing to predict" "$err" "nested\.jsonl:1: 'meta' is an object; columns have numbers, texts, true and false"
+
 mkfifo pipe.csv
 timeout -s KILL 20 "$LOCKSTEP" train --data pipe.csv --target price >pipe.out 2>pipe.err
 like "a pipe is refused, not waited for" "$(cat pipe.err)" 'pipe\.csv is a pipe or a device'

@@ -107,6 +107,12 @@ is "and is named" "$(grep -c 'left out: tested/test/3/text.png' err)" 1
 run "$LOCKSTEP" train --model cnn --data tested --skip-bad 1 --steps 4 --batch 60 --run tested-run --quiet
 run "$LOCKSTEP" eval tested-run
 is "eval of the run leaves it out, too" "$status" 0
+cp -a folder mixed
+cp -a folder/test mixed/val
+: >mixed/train/3/a.webp
+is "images of other kinds are left out" "$(fingerprint --data mixed)" "$first"
+like "which is said" "$(cat err)" 'warning: mixed/train: 1 file such as 3/a\.webp is not read: images are PNG and JPEG, convert others'
+like "and that there is a second folder of test images" "$(cat err)" 'mixed has test/ and val/: tests are on test/, and val/ is not read'
 fails_with "a negative number" 2 'skip-bad' "$LOCKSTEP" train --model mlp --data idx --skip-bad -1
 
 # a folder of other images is scaled to what the weights take

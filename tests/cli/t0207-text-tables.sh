@@ -41,6 +41,9 @@ with open("reviews.jsonl", "w") as to:
 END
 run train --model transformer --data reviews.jsonl --run lines
 like "JSONL with text and label needs no names" "$out" 'test accuracy: (0\.9[0-9]*|1\.0000)'
+sed 's/"label"/"meta": {"source": ["web"]}, "label"/' reviews.jsonl >nested.jsonl
+run train --model transformer --data nested.jsonl --epochs 1
+is "other columns may be objects" "$status" 0
 printf 'review\nthe film is awful and dull\n"the film is great, superb"\n' >new.csv
 run "$LOCKSTEP" predict reviews new.csv
 like "predict reads the same column" "$out" 'new.csv,2,0,negative'

@@ -65,6 +65,14 @@ fails_with "other classes" 1 "class 0 of dataset 'other' is 'digit 1', and the w
 fails_with "metrics over the weights" 2 'the weights are read from it' "$LOCKSTEP" eval run --metrics "$(find run -name model.safetensors | sort | tail -n 1)"
 run "$LOCKSTEP" train --model cnn --data digits --steps 2 --image-size 20 --plan-memory
 is "another size" "$status" 0
+mkdir -p odd
+cp -a digits/train/'digit 4' odd/$'an\x1b[31m odd\nname'
+cp -a digits/train/'digit 5' odd/dog
+run "$LOCKSTEP" train --model mlp --data odd --steps 2 --run odd-run --quiet
+is "a class may have any name; its line has nothing for a terminal" "$(tr '\n' , <odd-run/labels.txt)" "an?[31m odd name,dog,"
+run "$LOCKSTEP" eval odd-run --per-class
+is "such a run is evaluated" "$status" 0
+like "with the name in a line" "$out" '^0 an\?\[31m odd\?name '
 fails_with "a size that is none" 2 "image-size" "$LOCKSTEP" train --data digits --image-size 0
 fails_with "a cache that cannot be" 1 "/proc/none" "$LOCKSTEP" train --model cnn --data digits --steps 1 --cache /proc/none
 

@@ -29,6 +29,10 @@ tar -C from -c cifar-10-batches-bin | gzip -1 >archive.tar.gz
 run "$LOCKSTEP" data get cifar10 --from archive.tar.gz --dir other
 is "from the archive" "$status" 0
 ok "the same bytes" cmp other/data_batch_3.bin from/cifar-10-batches-bin/data_batch_3.bin
+echo airplane >from/cifar-10-batches-bin/batches.meta.txt
+fails_with "the directory itself is no data, and it says what to do" 1 \
+	"dataset 'from/cifar-10-batches-bin' has CIFAR's binary files: run \`lockstep data get cifar10 --from from/cifar-10-batches-bin\`" \
+	"$LOCKSTEP" train --model cnn --data from/cifar-10-batches-bin
 truncate -s 3073000 from/cifar-10-batches-bin/data_batch_2.bin
 fails_with "a file that is too short" 1 'data_batch_2.bin has 3073000 bytes, expected 30730000' \
 	"$LOCKSTEP" data get cifar10 --from from --dir third

@@ -168,6 +168,18 @@ ok "a vocabulary that lies in the run's directory is replaced" cmp bpe/vocab.jso
 checkpoint=$(ls -d runs/bytes/ckpt/step-* | tail -n 1)
 run generate "$checkpoint/model.safetensors" "the quick" --vocab runs/bytes --max-new-tokens 120 --temperature 0.7 --seed 5
 is "weights and a vocabulary are enough" "$out" "$text"
+mkdir saved
+cp "$checkpoint/model.safetensors" saved/
+run generate saved "the quick" --vocab runs/bytes --max-new-tokens 120 --temperature 0.7 --seed 5
+is "also in a directory, as transformers saves them" "$out" "$text"
+mkdir empty
+fails_with "a directory without a vocabulary is named" 2 'empty is a directory without vocab.json and merges.txt' \
+	"$LOCKSTEP" generate saved "the quick" --vocab empty
+cp runs/bytes/vocab.json runs/bytes/merges.txt saved/
+run generate saved "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5
+is "whose vocabulary is beside them" "$out" "$text"
+run gpt --steps 3 --init saved --lr 1e-9
+is "which starts a run, too" "$status" 0
 run gpt --steps 3 --init runs/bytes --lr 1e-9
 is "a run starts another" "$status" 0
 
@@ -193,6 +205,41 @@ END_PYTHON
 ok "only adapters have changed" python3 compare.py "$checkpoint/model.safetensors" "$(ls -d runs/lora/ckpt/step-* | tail -n 1)/model.safetensors"
 run generate runs/lora "the quick" --max-new-tokens 20
 is "and are generated with" "$status" 0
+run gpt --steps 1 --init runs/bytes --lora 4 --lr 1e-9 --run runs/fresh
+run generate runs/fresh "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5
+is "adapters begin where the model was" "$out" "$text"
+run gpt --steps 40 --init runs/bytes --lora 4 --lr 0.03 --run runs/strong
+cat >merge.py <<'END_PYTHON'
+import glob, json, struct, sys
+(path,) = glob.glob("runs/strong/ckpt/step-*40/model.safetensors")
+data = open(path, "rb").read()
+size = int.from_bytes(data[:8], "little")
+header, merged, out = json.loads(data[8:8 + size]), {}, {}
+for name, t in header.items():
+    if name != "__metadata__":
+        begin, end = t["data_offsets"]
+        merged[name] = list(struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin:8 + size + end]))
+for name in [name for name in merged if name.endswith("lora_A.weight")]:
+    a, b = merged.pop(name), merged.pop(name.replace("lora_A", "lora_B"))  # (rank, in), (out, rank)
+    weight = merged[name.replace("lora_A.", "")]  # (in, out)
+    rank = 4
+    inputs, outputs = len(a) // rank, len(b) // rank
+    for i in range(inputs):
+        for o in range(outputs):
+            weight[i * outputs + o] += sum(b[o * rank + r] * a[r * inputs + i] for r in range(rank))
+blob = b""
+for name, values in merged.items():
+    out[name] = dict(header[name], data_offsets=[len(blob), len(blob) + 4 * len(values)])
+    blob += struct.pack(f"<{len(values)}f", *values)
+text = json.dumps(out).encode()
+open("merged.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + blob)
+END_PYTHON
+ok "adapters can be added to the weights" python3 merge.py
+run "$LOCKSTEP" eval runs/strong
+strong=$(perplexity "$out")
+run "$LOCKSTEP" eval merged.safetensors --model gpt-nano --data text.txt --vocab bytes --seq-len 40
+is "y + x A B is x (W + A B)" "$(perplexity "$out")" "$strong"
+ok "and not what it was" test "$strong" != "$trained"
 fails_with "other models have none" 2 "adapters are for gpt models" "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --steps 1 --lora 4
 
 # ---- what does not go together

@@ -68,6 +68,16 @@ is "text" "$status" 0
 like "has names" "$out" '^4 very positive +[0-9]+'
 unlike "five classes have no top-5" "$out" 'top-5'
 
+# A class that the test data does not have, and that nothing is taken for, has no F1.
+mkdir three
+awk 'BEGIN { print "x,label"; for (i = 0; i < 300; i++) printf "%d,%s\n", 10 * (i % 3) + i % 2, substr("abc", i % 3 + 1, 1) }' >three/train.csv
+awk 'BEGIN { print "x,label"; for (i = 0; i < 30; i++) printf "%d,%s\n", 10 * (i % 2), substr("ab", i % 2 + 1, 1) }' >three/test.csv
+run "$LOCKSTEP" train --model mlp --data three --epochs 30 --batch 30 --lr 0.01 --keep-best f1 --run absent
+like "the best macro F1 is that of two classes" "$out" '^Best macro F1: 1\.0000 '
+run "$LOCKSTEP" eval absent --per-class
+like "the third is there" "$out" '^2 c +0 +0\.0000 +0\.0000 +0\.0000$'
+like "and does not count" "$out" '^macro F1: 1\.0000$'
+
 # More classes than counts are kept for: eval.json has what there is.
 mkdir many
 python3 - <<'PYTHON'

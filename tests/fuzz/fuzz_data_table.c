@@ -40,9 +40,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_require(rows == NULL && strstr(ls_last_error(), "table."));
 		return 0;
 	}
-	for (size_t i = 0; i < ls_table_rows_columns(rows); i++)
+	for (size_t i = 0; i < ls_table_rows_columns(rows); i++) {
 		fuzz_require(ls_table_rows_find(rows, ls_table_rows_column(rows, i)) == i);
+		if (i % 2 == 0)
+			ls_table_rows_want(rows, i);
+	}
 	read_rows(rows);
+	for (size_t i = 0; i < ls_table_rows_columns(rows); i += 2)
+		fuzz_require(ls_table_rows_nested(rows, i) == 0);
+	fuzz_require((ls_table_rows_extra(rows).rows == 0) == (ls_table_rows_extra(rows).line == 0));
 	ls_table_rows_close(rows);
 	return 0;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Weights move between Lockstep and torchvision in both directions, and mean the same on both sides. Prints TAP.
+"""Weights move between Lockstep and torchvision in both directions, and mean the same on both sides, gradients of the Vision
+Transformer included. Prints TAP.
 
     python3 tests/golden/torch_roundtrip.py LOCKSTEP [DIRECTORY]
 
@@ -7,6 +8,7 @@ LOCKSTEP is the command; DIRECTORY, where files are made, is a temporary one whe
 """
 import glob
 import os
+import shutil
 import subprocess
 import sys
 
@@ -17,7 +19,8 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "bench")]
 sys.dont_write_bytecode = True
 
 import torch_models  # noqa: E402
-from torch_common import Tap, read_safetensors, write_safetensors  # noqa: E402
+from torch_common import TOLERANCE, Tap, read_safetensors, write_safetensors  # noqa: E402
+from torch_vit import SIZES, Vit  # noqa: E402
 
 # ---- the two sides
 
@@ -49,10 +52,22 @@ def torch_logits(model, images):
         return model.eval()(images)
 
 
+def build(name):
+    if name in SIZES:
+        model = Vit(name)
+        for parameter in (model.vit.embeddings.cls_token, model.vit.embeddings.position_embeddings):
+            torch.nn.init.normal_(parameter, 0, 0.5)
+        return model
+    model = torch_models.build(name.removesuffix("-cifar"))
+    if name.endswith("-cifar"):
+        model.conv1, model.maxpool = torch.nn.Conv2d(1, 64, 3, 1, 1, bias=False), torch.nn.Identity()
+    return model
+
+
 def busy_model(name):
     """Weights no initialisation gives: every tensor of the model, running statistics included, is off its default."""
     torch.manual_seed(20)
-    model = torch_models.build(name)
+    model = build(name)
     with torch.no_grad():
         for key, tensor in model.state_dict().items():
             if key.endswith("running_var"):
@@ -112,6 +127,31 @@ def start_from_torch(tap, lockstep):
               and bool(((means[0] - 0.9 * means[1]).abs() < 1).all()))
 
 
+def one_step(tap, lockstep, name):
+    """A step of plain SGD on one micro-batch, from PyTorch's weights: what it took away is the gradient."""
+    lockstep.run("data", "make", "glyphs", "--samples", "32", "--out", "one", "--quiet")
+    for kind in ("images-idx3", "labels-idx1"):  # test on what is trained on
+        shutil.copy(os.path.join(lockstep.directory, f"one/train-{kind}-ubyte"),
+                    os.path.join(lockstep.directory, f"one/t10k-{kind}-ubyte"))
+    out = lockstep.logits(f"{name}.safetensors", "--model", name, "--data", "one")
+    rate, model = 16.0, busy_model(name).eval()
+    loss = torch.nn.functional.cross_entropy(model(out["images"]), out["labels"].long())
+    loss.backward()
+    lockstep.run("train", "--data", "one", "--model", name, "--init", f"{name}.safetensors", "--steps", "1", "--batch", "32",
+                 "--optimizer", "sgd", "--momentum", "0", "--lr", str(rate), "--schedule", "constant", "--eval-every", "0",
+                 "--devices", "1", "--quiet", "--run", "step")
+    (file,) = glob.glob(os.path.join(lockstep.directory, "step", "ckpt", "step-*", "model.safetensors"))
+    saved, errors = read_safetensors(file), {}
+    largest = max(float(p.grad.abs().max()) for p in model.parameters())
+    for key, p in model.named_parameters():
+        rounding = 1e-7 * p.detach().abs().max().item() / rate
+        error = float(((p.detach() - saved[key]) / rate - p.grad).abs().max())
+        scale = float(p.grad.abs().max())
+        if error > TOLERANCE * (scale if scale > 1e-4 * largest else largest) + rounding:
+            errors[key] = (error, scale)
+    tap.check(f"{name}: gradients of all {len(list(model.parameters()))} tensors", not errors, errors)
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
@@ -120,8 +160,9 @@ def main():
     with tap.comparison() as temporary:
         lockstep = Lockstep(sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else temporary)
         from_lockstep(tap, lockstep)
-        for name in ("resnet18", "resnet50", "cnn", "mlp"):
+        for name in ("resnet18", "resnet18-cifar", "resnet50", "cnn", "mlp", "vit-tiny"):
             to_lockstep(tap, lockstep, name)
+        one_step(tap, lockstep, "vit-tiny")
         start_from_torch(tap, lockstep)
     sys.exit(tap.end())
 

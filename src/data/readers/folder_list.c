@@ -125,6 +125,22 @@ static ls_status add_image(scan *s, const char *path, int32_t label, const struc
 	return ls_image_list_add(l, &s->entry_room, &entry);
 }
 
+/* A file in a class folder that is no image, or one of a kind that is not read. */
+static ls_status pass_over(scan *s, const char *folder, const char *name)
+{
+	ls_image_list *l = s->list;
+	char path[PATH_MAX];
+
+	if (!ls_image_name_is_other(name) || l->others++ > 0)
+		return LS_OK;
+	LS_TRY(ls_path_join(path, sizeof(path), folder, name));
+	const char *kept = ls_arena_copy(&l->arena, path + strlen(s->root) + 1);
+	if (!kept)
+		return ls_fail(LS_EMEMORY, "no memory for the names of %zu images", l->count);
+	l->other = kept;
+	return LS_OK;
+}
+
 static ls_status add_folder(scan *s, const char *folder, int32_t label, int depth);
 
 static ls_status add_entry(scan *s, const char *path, const char *name, int32_t label, int depth)
@@ -157,10 +173,11 @@ static ls_status add_folder(scan *s, const char *folder, int32_t label, int dept
 	while (status == LS_OK && (e = readdir(stream))) {
 		char path[PATH_MAX];
 		int is_other = e->d_type == DT_REG && !ls_image_name_is(e->d_name);
-		if (is_hidden(e->d_name) || is_other)
+		if (is_hidden(e->d_name))
 			continue;
-		status = ls_path_join(path, sizeof(path), folder, e->d_name);
-		if (status == LS_OK)
+		status = is_other ? pass_over(s, folder, e->d_name)
+				  : ls_path_join(path, sizeof(path), folder, e->d_name);
+		if (status == LS_OK && !is_other)
 			status = add_entry(s, path, e->d_name, label, depth);
 	}
 	closedir(stream);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -383,6 +384,18 @@ static void describe(const folder *f, const ls_dataset_options *o, ls_dataset_in
 	snprintf(info->name, sizeof(info->name), "%.63s", slash && slash[1] ? slash + 1 : name);
 }
 
+/* With test/ and val/ somebody may expect that training looks at val/. */
+static void note_unread(const folder *f)
+{
+	static const char *const names[] = { "val", "valid", "validation" };
+	char path[4096];
+
+	for (size_t i = 0; strcmp(f->list.below, "test") == 0 && i < LS_COUNT(names); i++)
+		if (ls_path_join(path, sizeof(path), f->list.folder, names[i]) == LS_OK && ls_image_folder_is(path))
+			ls_log_note("%s has test/ and %s/: tests are on test/, and %s/ is not read", f->list.folder,
+				    names[i], names[i]);
+}
+
 static ls_status read_list(folder *f, const ls_dataset_options *o)
 {
 	char index[4096];
@@ -398,6 +411,8 @@ static ls_status read_list(folder *f, const ls_dataset_options *o)
 		ls_log_note(
 			"%s has no test images of its own: one image in ten, by a hash of its name, is for tests (%zu)",
 			o->name, f->list.count);
+	if (o->split == LS_SPLIT_TEST && !f->list.is_split)
+		note_unread(f);
 	return LS_OK;
 }
 

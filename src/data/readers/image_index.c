@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "base/team.h"
 
-#define MAGIC "lockstep image index 1\n"
+#define MAGIC "lockstep image index 2\n"
 #define SETTLED_NS 1000000000 /* how old the times of folders must be */
 enum { FILES_PER_THREAD = 4096, THREADS_MAX = 16 };
 
@@ -31,6 +31,7 @@ typedef struct header {
 	uint64_t count, stamps, classes, names_of_classes, shards, bad;
 	uint64_t below, names; /* offset; bytes */
 	uint64_t is_split;
+	uint64_t others, other; /* number; offset of a name */
 } header;
 
 _Static_assert(sizeof(ls_image_entry) == 40 && sizeof(ls_image_stamp) == 40 && sizeof(char *) == sizeof(uint64_t),
@@ -72,6 +73,7 @@ static void put_all(const ls_image_list *l, header *h, uint8_t *data, writer *w)
 	} lists[] = { { l->class_name, h->names_of_classes }, { l->shard, h->shards }, { l->why, h->bad } };
 
 	h->below = put_name(w, l->below);
+	h->other = put_name(w, l->other);
 	for (size_t i = 0; i < l->count; i++) {
 		ls_image_entry e = l->entry[i];
 		e.path = (const char *)(uintptr_t)put_name(w, e.path);
@@ -104,7 +106,8 @@ ls_status ls_image_index_format(const ls_image_list *l, uint8_t **out, size_t *b
 		     .names_of_classes = l->class_name ? l->classes : 0,
 		     .shards = l->shards,
 		     .bad = l->bad,
-		     .is_split = (uint64_t)l->is_split };
+		     .is_split = (uint64_t)l->is_split,
+		     .others = l->others };
 	writer w = { .names = NULL };
 
 	put_all(l, &h, NULL, &w);
@@ -142,7 +145,7 @@ static ls_status check_header(const header *h, const uint8_t *data, size_t bytes
 		return damaged("it has numbers that cannot be");
 	if (fixed_bytes(h) > bytes || bytes - fixed_bytes(h) != h->names || h->names == 0 || data[bytes - 1] != 0)
 		return damaged("it has another length");
-	return h->below < h->names ? LS_OK : damaged("a name");
+	return h->below < h->names && h->other < h->names ? LS_OK : damaged("a name");
 }
 
 /* Offsets become pointers, in place. */
@@ -202,6 +205,8 @@ static ls_status parse(ls_image_list *l, uint8_t *data, size_t bytes)
 	l->bad = h.bad;
 	l->is_split = h.is_split != 0;
 	l->below = names + h.below;
+	l->others = h.others;
+	l->other = names + h.other;
 	l->entry = (ls_image_entry *)(data + sizeof(h));
 	LS_TRY(resolve_entries(l, &h, names));
 	const uint8_t *at = data + sizeof(h) + h.count * sizeof(ls_image_entry);

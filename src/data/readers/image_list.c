@@ -35,6 +35,18 @@ int ls_image_name_is(const char *name)
 	       (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg"));
 }
 
+int ls_image_name_is_other(const char *name)
+{
+	static const char *const endings[] = { ".webp", ".bmp",  ".gif", ".tif", ".tiff", ".avif",
+					       ".heic", ".jfif", ".jp2", ".ppm", ".pgm" };
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && dot != name && i < LS_COUNT(endings); i++)
+		if (!strcasecmp(dot, endings[i]))
+			return 1;
+	return 0;
+}
+
 /* ---- making a list ----------------------------------------------------------------------------------------------- */
 
 ls_status ls_image_list_add(ls_image_list *l, size_t *room, const ls_image_entry *entry)
@@ -153,6 +165,15 @@ static ls_status report_bad(const ls_image_list *l, ls_split split, uint64_t mos
 	return LS_OK;
 }
 
+/* Half of a class may be of a kind that is not read. Said by one of two splits of the same files. */
+static void report_others(const ls_image_list *l, ls_split split)
+{
+	if (l->others > 0 && !(l->is_split && split == LS_SPLIT_TEST))
+		ls_log_warning("%s: %llu file%s such as %s %s not read: images are PNG and JPEG, convert others",
+			       l->root, (unsigned long long)l->others, ls_plural(l->others, "s"), l->other,
+			       l->others == 1 ? "is" : "are");
+}
+
 static ls_status check_count(const ls_image_list *l, const ls_image_list_options *o)
 {
 	if (l->count > 0)
@@ -170,6 +191,7 @@ static ls_status read_list(ls_image_list *l, const ls_image_list_options *o)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	l->begun_ns = ls_image_time(&now);
+	l->other = "";
 	LS_TRY(set_folder(l, o->path));
 	if (o->index)
 		LS_TRY(ls_image_index_load(l, o->index, o->path, o->split, &is_known));
@@ -178,6 +200,7 @@ static ls_status read_list(ls_image_list *l, const ls_image_list_options *o)
 	LS_TRY(set_root(l));
 	LS_TRY(report_bad(l, o->split, o->skip_bad));
 	LS_TRY(check_count(l, o));
+	report_others(l, o->split);
 	if (!is_known && o->index)
 		ls_image_index_save(l, o->index, o->path, o->split);
 	return LS_OK;

@@ -7,7 +7,8 @@
  *
  * A class of a folder is a folder in it, its label its place among the class folders of the training images in byte
  * order. Images of a class may lie in folders below it. What begins with a dot is left out, and so are files whose
- * names do not end in .png, .jpg or .jpeg. Symbolic links must lead to a file inside the folder.
+ * names do not end in .png, .jpg or .jpeg; images of other kinds among them are counted. Symbolic links must lead to a
+ * file inside the folder.
  */
 #ifndef LS_DATA_READERS_IMAGE_LIST_H
 #define LS_DATA_READERS_IMAGE_LIST_H
@@ -55,7 +56,9 @@ typedef struct ls_image_list {
 	size_t stamps, stamp_room;
 	ls_image_stamp *stamp; /* (stamps) */
 	size_t bad, bad_room;
-	const char **why; /* (bad) what cannot be a sample, and why */
+	const char **why;  /* (bad) what cannot be a sample, and why */
+	uint64_t others;   /* files in class folders that are images of kinds which are not read */
+	const char *other; /* one of them, below the root; "" where there is none */
 } ls_image_list;
 
 typedef struct ls_image_list_options {
@@ -93,6 +96,7 @@ ls_status ls_image_list_add_bad(ls_image_list *list);
 /* Training or test images of a list of both, by a hash of their paths. */
 ls_status ls_image_list_split(ls_image_list *list, ls_split split);
 int ls_image_name_is(const char *name);             /* ends with .png, .jpg or .jpeg */
+int ls_image_name_is_other(const char *name);       /* ends as images do that are not read, .webp */
 int64_t ls_image_time(const struct timespec *time); /* in nanoseconds */
 
 #endif

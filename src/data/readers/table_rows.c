@@ -32,6 +32,9 @@ struct ls_table_rows {
 	char **text;  /* (columns) numbers as text; NULL: the object's own */
 	const char **field;
 	size_t *bytes;
+	uint8_t *is_wanted;    /* (columns) a list or an object there is an error */
+	uint64_t *nested_line; /* (columns) of the first list or object; 0: there is none */
+	ls_table_extra extra;
 };
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -87,6 +90,17 @@ static ls_status add_column(ls_table_rows *r, uint64_t line, const char *name, s
 	return LS_OK;
 }
 
+int ls_table_rows_lack_names(const ls_table_rows *r)
+{
+	for (size_t i = 0; !r->is_json && i < r->columns; i++) {
+		char *end = r->column[i];
+		(void)strtod(r->column[i], &end);
+		if (end > r->column[i] && *end == '\0')
+			return 1;
+	}
+	return 0;
+}
+
 static int compare_columns(const void *a, const void *b, void *rows)
 {
 	const ls_table_rows *r = rows;
@@ -106,8 +120,9 @@ static ls_status sort_columns(ls_table_rows *r, uint64_t line)
 	qsort_r(r->order, r->columns, sizeof(*r->order), compare_columns, r);
 	for (size_t i = 1; i < r->columns; i++)
 		if (strcmp(r->column[r->order[i - 1]], r->column[r->order[i]]) == 0)
-			return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": two columns are named '%s'; names must differ",
-				       r->name, line, ls_text_printable(shown, sizeof(shown), r->column[r->order[i]]));
+			return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": two columns are named '%s'; names must differ%s",
+				       r->name, line, ls_text_printable(shown, sizeof(shown), r->column[r->order[i]]),
+				       ls_table_rows_lack_names(r) ? LS_TABLE_NO_NAMES : "");
 	return LS_OK;
 }
 
@@ -174,14 +189,30 @@ static ls_status read_keys(ls_table_rows *r)
 	r->text = calloc(r->columns, sizeof(*r->text));
 	r->field = calloc(r->columns, sizeof(*r->field));
 	r->bytes = calloc(r->columns, sizeof(*r->bytes));
+	r->is_wanted = calloc(r->columns, sizeof(*r->is_wanted));
+	r->nested_line = calloc(r->columns, sizeof(*r->nested_line));
 	r->is_ahead = 1;
-	return r->text && r->field && r->bytes ? LS_OK : ls_fail(LS_EMEMORY, "%s: no memory for its rows", r->name);
+	return r->text && r->field && r->bytes && r->is_wanted && r->nested_line
+		       ? LS_OK
+		       : ls_fail(LS_EMEMORY, "%s: no memory for its rows", r->name);
+}
+
+/* A list or an object: an error in a column that is wanted; in others it is noted, and its text is the field. */
+static ls_status take_nested(ls_table_rows *r, size_t i, const json_t *value)
+{
+	char shown[64];
+
+	if (r->is_wanted[i])
+		return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": '%s' is %s; columns have numbers, texts, true and false",
+			       r->name, r->line, ls_text_printable(shown, sizeof(shown), r->column[i]),
+			       json_is_array(value) ? "a list" : "an object");
+	if (r->nested_line[i] == 0)
+		r->nested_line[i] = r->line;
+	return LS_OK;
 }
 
 static ls_status take_value(ls_table_rows *r, size_t i, const json_t *value)
 {
-	char shown[64];
-
 	free(r->text[i]);
 	r->text[i] = NULL;
 	r->field[i] = "";
@@ -189,9 +220,7 @@ static ls_status take_value(ls_table_rows *r, size_t i, const json_t *value)
 	if (!value || json_is_null(value))
 		return LS_OK;
 	if (json_is_object(value) || json_is_array(value))
-		return ls_fail(LS_EFORMAT, "%s:%" PRIu64 ": '%s' is %s; columns have numbers, texts, true and false",
-			       r->name, r->line, ls_text_printable(shown, sizeof(shown), r->column[i]),
-			       json_is_array(value) ? "a list" : "an object");
+		LS_TRY(take_nested(r, i, value));
 	if (json_is_string(value)) {
 		r->field[i] = json_string_value(value);
 		r->bytes[i] = json_string_length(value);
@@ -205,6 +234,27 @@ static ls_status take_value(ls_table_rows *r, size_t i, const json_t *value)
 	return LS_OK;
 }
 
+/* Keys that the first object does not have are no columns. */
+static void note_extra(ls_table_rows *r)
+{
+	const char *key;
+	json_t *value;
+	size_t known = 0;
+
+	for (size_t i = 0; i < r->columns; i++)
+		known += json_object_get(r->object, r->column[i]) != NULL;
+	if (known == json_object_size(r->object) || r->extra.rows++ > 0)
+		return;
+	r->extra.line = r->line;
+	json_object_foreach(r->object, key, value)
+	{
+		if (ls_table_rows_find(r, key) == r->columns) {
+			ls_text_printable(r->extra.key, sizeof(r->extra.key), key);
+			return;
+		}
+	}
+}
+
 static ls_status next_json(ls_table_rows *r, ls_record *out, int *found)
 {
 	*found = 1;
@@ -215,6 +265,7 @@ static ls_status next_json(ls_table_rows *r, ls_record *out, int *found)
 		return LS_OK;
 	for (size_t i = 0; i < r->columns; i++)
 		LS_TRY(take_value(r, i, json_object_get(r->object, r->column[i])));
+	note_extra(r);
 	*out = (ls_record){ r->line, r->columns, r->field, r->bytes, 1 };
 	return LS_OK;
 }
@@ -278,6 +329,8 @@ void ls_table_rows_close(ls_table_rows *r)
 	free(r->text);
 	free(r->field);
 	free(r->bytes);
+	free(r->is_wanted);
+	free(r->nested_line);
 	json_decref(r->object);
 	ls_records_free(r->records);
 	ls_stream_close(r->stream);
@@ -306,6 +359,22 @@ size_t ls_table_rows_find(const ls_table_rows *r, const char *name)
 		*(order < 0 ? &low : &high) = order < 0 ? middle + 1 : middle;
 	}
 	return r->columns;
+}
+
+void ls_table_rows_want(ls_table_rows *r, size_t i)
+{
+	if (r->is_wanted)
+		r->is_wanted[i] = 1;
+}
+
+uint64_t ls_table_rows_nested(const ls_table_rows *r, size_t i)
+{
+	return r->nested_line ? r->nested_line[i] : 0;
+}
+
+ls_table_extra ls_table_rows_extra(const ls_table_rows *r)
+{
+	return r->extra;
 }
 
 static ls_status check_field(const ls_table_rows *r, const ls_record *record, size_t i)

@@ -170,7 +170,7 @@ static int64_t find_value(const ls_table_column *c, const char *value)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static ls_status find_columns(size_t **out, const ls_table_column *column, size_t count, const ls_table_rows *rows,
+static ls_status find_columns(size_t **out, const ls_table_column *column, size_t count, ls_table_rows *rows,
 			      const char *path)
 {
 	char name[64];
@@ -183,12 +183,13 @@ static ls_status find_columns(size_t **out, const ls_table_column *column, size_
 		if ((*out)[i] == ls_table_rows_columns(rows))
 			return ls_fail(LS_EMISMATCH, "%s has no column '%s', which the model was trained with", path,
 				       ls_text_printable(name, sizeof(name), column[i].name));
+		ls_table_rows_want(rows, (*out)[i]);
 	}
 	return LS_OK;
 }
 
-ls_status ls_table_find_places(ls_table_places *out, const ls_table_schema *s, const ls_table_rows *rows,
-			       const char *path, int with_targets)
+ls_status ls_table_find_places(ls_table_places *out, const ls_table_schema *s, ls_table_rows *rows, const char *path,
+			       int with_targets)
 {
 	ls_table_places p = { 0 };
 	char name[64];
@@ -201,6 +202,8 @@ ls_status ls_table_find_places(ls_table_places *out, const ls_table_schema *s, c
 	if (status == LS_OK && s->text && p.text == ls_table_rows_columns(rows))
 		status = ls_fail(LS_EMISMATCH, "%s has no column '%s' with text; name it with options.text_column",
 				 path, ls_text_printable(name, sizeof(name), s->text));
+	else if (status == LS_OK && s->text)
+		ls_table_rows_want(rows, p.text);
 	if (status == LS_OK)
 		*out = p;
 	else

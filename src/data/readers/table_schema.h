@@ -69,7 +69,7 @@ typedef struct ls_table_places {
 } ls_table_places;
 
 /* LS_EMISMATCH: the file lacks a column. Without targets, a file to predict, they are not looked for. */
-ls_status ls_table_find_places(ls_table_places *out, const ls_table_schema *schema, const ls_table_rows *rows,
+ls_status ls_table_find_places(ls_table_places *out, const ls_table_schema *schema, ls_table_rows *rows,
 			       const char *path, int with_targets);
 void ls_table_places_release(ls_table_places *places);
 

@@ -244,6 +244,18 @@ static void warn_of_words(const survey *s, const column *c, const char *name)
 		       s->walk.path, c->word_line, name, c->word, c->present - c->words, c->present);
 }
 
+/* A key that the first row of JSONL does not have is no column: who did not expect that would miss it. */
+static void warn_of_extra(const survey *s)
+{
+	ls_table_extra extra = ls_table_rows_extra(s->walk.rows);
+
+	if (extra.rows == 0 || s->options->text_column)
+		return;
+	ls_log_warning("%s:%" PRIu64 ": the key '%s' is not read: columns are the keys of the first row, and %" PRIu64
+		       " row%s others; give the first row all keys, null where it has no value",
+		       s->walk.path, extra.line, extra.key, extra.rows, extra.rows == 1 ? " has" : "s have");
+}
+
 /* After the last row: what a column's numbers are. 1.234 beside 5,6 may be a thousand and more. */
 static void judge_numbers(const survey *s)
 {
@@ -283,6 +295,11 @@ static void list_columns(const survey *s, char *out, size_t size)
 					 name_of(s, i, shown, sizeof(shown)));
 }
 
+static const char *lack_of_names(const survey *s)
+{
+	return ls_table_rows_lack_names(s->walk.rows) ? LS_TABLE_NO_NAMES : "";
+}
+
 static ls_status add_target(survey *s, const char *name)
 {
 	size_t at = ls_table_rows_find(s->walk.rows, name);
@@ -290,12 +307,13 @@ static ls_status add_target(survey *s, const char *name)
 
 	if (at == s->columns) {
 		list_columns(s, all, sizeof(all));
-		return ls_fail(LS_EINVALID, "%s has no column '%s' (options.target); its columns are %s", s->walk.path,
-			       ls_text_printable(shown, sizeof(shown), name), all);
+		return ls_fail(LS_EINVALID, "%s has no column '%s' (options.target); its columns are %s%s",
+			       s->walk.path, ls_text_printable(shown, sizeof(shown), name), all, lack_of_names(s));
 	}
 	if (s->column[at].use != INPUT)
 		return ls_fail(LS_EINVALID, "options.target names column '%s' twice, or the text", name);
 	s->column[at].use = TARGET;
+	ls_table_rows_want(s->walk.rows, at);
 	s->target[s->targets++] = at;
 	return LS_OK;
 }
@@ -327,8 +345,8 @@ static ls_status choose_targets(survey *s)
 			return add_target(s, usual[i]);
 	list_columns(s, all, sizeof(all));
 	return ls_fail(LS_EINVALID,
-		       "name the column of %s that is to be predicted with options.target; its columns are %s",
-		       s->walk.path, all);
+		       "name the column of %s that is to be predicted with options.target; its columns are %s%s",
+		       s->walk.path, all, lack_of_names(s));
 }
 
 static ls_status choose_columns(survey *s)
@@ -347,8 +365,10 @@ static ls_status choose_columns(survey *s)
 			       "%s has no column '%s' with text; name it with options.text_column; its columns are %s",
 			       s->walk.path, text, all);
 	}
-	if (text)
+	if (text) {
 		s->column[at].use = TEXT;
+		ls_table_rows_want(s->walk.rows, at);
+	}
 	LS_TRY(choose_targets(s));
 	for (size_t i = 0; text && i < s->columns; i++)
 		s->column[i].use = s->column[i].use == INPUT ? UNUSED : s->column[i].use;
@@ -483,6 +503,11 @@ static ls_status make_input(survey *s, size_t at, ls_table_schema *out)
 	char shown[64];
 
 	name_of(s, at, shown, sizeof(shown));
+	if (ls_table_rows_nested(s->walk.rows, at) > 0) {
+		ls_log_note("column '%s' has lists or objects (%s:%" PRIu64 "): it is left out", shown, s->walk.path,
+			    ls_table_rows_nested(s->walk.rows, at));
+		return LS_OK;
+	}
 	LS_TRY(check_spread(s, at));
 	if (from->present == 0) {
 		ls_log_note("column '%s' has no values in the training part: it is left out", shown);
@@ -541,6 +566,7 @@ static ls_status run(survey *s, ls_table_schema *out)
 	LS_TRY(choose_columns(s));
 	LS_TRY(read_rows(s));
 	judge_numbers(s);
+	warn_of_extra(s);
 	if (s->rows == 0)
 		return ls_fail(LS_EFORMAT, "%s: no rows behind the names of its columns%s", s->walk.path,
 			       s->walk.is_split ? " that are for training" : "");

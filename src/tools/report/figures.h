@@ -15,7 +15,7 @@ void ls_figures_strategies(const ls_study *study);
 /* Loss, accuracy and rate over steps and epochs; of runs also what ls_figures_runs() draws. */
 void ls_figures_curves(const ls_study *study);
 /* Of the runs of a model, which have logs: loss and accuracy on test and training data,
- * perplexity, F1, learning rate. */
+ * perplexity, F1, errors of regression, learning rate. */
 void ls_figures_runs(const ls_study *study, const char *model);
 /* Test accuracy over time of jobs with a target, by seed. */
 void ls_figures_target(const ls_study *study);

@@ -1,6 +1,6 @@
 /*
- * figures_runs.c - how runs learned: loss and accuracy on test and training data, perplexity, F1, learning rate. The
- * best test of a run, and where it was stopped early, are marked.
+ * figures_runs.c - how runs learned: loss and accuracy on test and training data, perplexity, F1, errors of regression,
+ * learning rate. The best test of a run, and where it was stopped early, are marked.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,6 +25,8 @@ static const struct {
 	{ "accuracy", "accuracy", offsetof(ls_run_row, accuracy), TESTS_AND_EPOCHS, 1 },
 	{ "Test perplexity", "perplexity", offsetof(ls_run_row, perplexity), TESTS, 0 },
 	{ "Macro F1 on test data", "F1", offsetof(ls_run_row, f1), TESTS, 1 },
+	{ "Mean absolute error on test data", "MAE", offsetof(ls_run_row, mae), TESTS, 0 },
+	{ "R2 on test data", "R2", offsetof(ls_run_row, r2), TESTS, 1 },
 	{ "Learning rate", "learning rate", offsetof(ls_run_row, lr), STEPS, 0 },
 };
 

@@ -12,6 +12,13 @@ static double number_of(const json_t *object, const char *name)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+/* Of classes, or of several labels. */
+static double f1_of(const json_t *object)
+{
+	double of_classes = number_of(object, "f1");
+	return isnan(of_classes) ? number_of(object, "macro_f1") : of_classes;
+}
+
 static ls_status add(ls_run_rows *list, const ls_metrics_line *line, const json_t *object)
 {
 	size_t count = list->count;
@@ -27,7 +34,9 @@ static ls_status add(ls_run_rows *list, const ls_metrics_line *line, const json_
 						  .loss = line->loss,
 						  .accuracy = line->accuracy,
 						  .perplexity = number_of(object, "perplexity"),
-						  .f1 = number_of(object, "f1"),
+						  .f1 = f1_of(object),
+						  .mae = number_of(object, "mae"),
+						  .r2 = number_of(object, "r2"),
 						  .lr = number_of(object, "lr"),
 						  .is_best = number_of(object, "is_best") > 0 };
 	return LS_OK;

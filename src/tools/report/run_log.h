@@ -11,9 +11,9 @@
 #include "tools/results/metrics_log.h"
 
 typedef struct ls_run_row {
-	int64_t step, epoch;                       /* steps done; the epoch, from 0 */
-	double loss, accuracy, perplexity, f1, lr; /* NaN: not in the line */
-	int is_best;                               /* of a test: the best so far */
+	int64_t step, epoch;                                /* steps done; the epoch, from 0 */
+	double loss, accuracy, perplexity, f1, mae, r2, lr; /* NaN: not in the line */
+	int is_best;                                        /* of a test: the best so far */
 } ls_run_row;
 
 typedef struct ls_run_rows {

@@ -371,6 +371,19 @@ static uint64_t count_of(const char *root, const char *cache)
 	return samples;
 }
 
+/* Images of kinds that are not read, as the list counts them; it is read from a kept one where `is_kept`. */
+static void check_others(const char *root, const char *cache, int is_kept, uint64_t others)
+{
+	ls_image_list_options o = { .path = root, .split = LS_SPLIT_TRAIN, .index = cache };
+	ls_image_list list;
+
+	assert_ok(ls_image_list_read(&list, &o));
+	assert_int_equal(list.loaded != NULL, is_kept);
+	assert_int_equal(list.others, others);
+	assert_string_equal(list.other, others > 0 ? "cat/0.webp" : "");
+	ls_image_list_release(&list);
+}
+
 /* A second later: younger folders are not kept. */
 static void wait_a_second(void)
 {
@@ -390,13 +403,19 @@ static void test_kept_list(void **state)
 	snprintf(cache, sizeof(cache), "%s/cache", (char *)*state);
 	put_classes(path, 5);
 	put_image(root, "test/cat/0.png", SIDE, 1);
+	put_file(in_dir(root, "train/cat/0.webp"), "RIFF", 4);
+	put_file(in_dir(root, "train/cat/0.txt"), "a text", 6);
 	snprintf(path, sizeof(path), "%s/*.index", cache);
 	assert_int_equal(count_of(root, cache), 15);
 	assert_int_equal(count_matches(path), 0); /* too young */
 	wait_a_second();
+	check_others(root, NULL, 0, 1);
 	assert_int_equal(count_of(root, cache), 15);
 	assert_int_equal(count_matches(path), 1);
 	assert_int_equal(count_of(root, cache), 15);
+	check_others(root, cache, 1, 1);
+	assert_int_equal(unlink(in_dir(root, "train/cat/0.webp")), 0);
+	check_others(root, cache, 0, 0);
 	put_image(root, "train/dog/new.png", SIDE, 200);
 	assert_int_equal(count_of(root, cache), 16);
 	assert_int_equal(unlink(in_dir(root, "train/dog/0.png")), 0);
