@@ -195,9 +195,19 @@ static void release(ls_team *team)
 	release_memory(team);
 }
 
+static _Atomic(int) expected_crowd;
+
+void ls_team_expect_crowd(int threads)
+{
+	atomic_store(&expected_crowd, threads);
+}
+
 static int spins_for(const ls_team_options *options)
 {
 	int crowd = options->crowd > options->threads ? options->crowd : options->threads;
+	int expected = atomic_load(&expected_crowd);
+
+	crowd = expected > crowd ? expected : crowd;
 	return crowd <= ls_pin_cores() ? SPINS_ALONE : SPINS_SHARED;
 }
 

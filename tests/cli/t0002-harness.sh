@@ -10,7 +10,7 @@ check() {
 	local name=$1 expected=$2 file=$work/t$((++n)).sh
 	cat >"$file"
 	local got
-	got=$(LS_TEST_TIMEOUT=${LIMIT:-20} LS_TAP_LOG='' "$here/tools/tap-run" "$file" 2>&1 | tee "$work/output" |
+	got=$(LS_TEST_TIMEOUT=${LIMIT:-20} LS_TAP_LOG='' LS_TAP_TIMES='' "$here/tools/tap-run" "$file" 2>&1 | tee "$work/output" |
 		sed -nE 's/^ok .*# SKIP.*/skip/p; s/^ok .*/ok/p; s/^not ok .*/not/p' | paste -sd,)
 	if [ "$got" = "$expected" ] && [ "$(tail -1 "$work/output")" = "1..$(tr ',' '\n' <<<"$got" | wc -l)" ]; then
 		echo "ok $n - $name"

@@ -69,6 +69,7 @@ def compare(tap, model, ours, theirs):
 
 
 def main():
+    torch.set_num_threads(1)  # two wait for each other, spinning, where the machine is busy
     tap = Tap()
     for model in ("mlp", "cnn", "resnet18", "transformer"):
         compare(tap, model, initial(sys.argv[1], model), reference(model))

@@ -239,7 +239,7 @@ def start_from(tap, lockstep, what, data, given, model="bert-tiny", without=""):
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)  # two wait for each other, spinning, where the machine is busy
     tap = Tap()
     with tap.comparison() as temporary:
         lockstep = Lockstep(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) == 4 else temporary)

@@ -6,7 +6,7 @@
 
 timeout_s=4
 job=(--model mlp --data glyphs --samples 330 --test-samples 100 --batch 64 --micro-batch 8 --schedule constant --eval-every 0
-	--ckpt-every 25 --log-every 1 --timeout "$timeout_s")
+	--ckpt-every 25 --log-every 1 --timeout "$timeout_s" --threads 1) # of three nodes: more would spin, waiting for a core
 lab_up 3 --rate 1gbit
 
 declare -A whole # by steps

@@ -7,9 +7,16 @@ job=(--model mlp --samples 330 --batch 64 --micro-batch 8 --seed 7)
 lab_up 3 --rate 1gbit
 mkdir tmp
 export TMPDIR=$PWD/tmp
-before=$(find /dev/shm -maxdepth 1 -name 'lockstep-*' -printf '%f\n' | sort)
-shared() { # that was not there before
-	comm -13 <(echo "$before") <(find /dev/shm -maxdepth 1 -name 'lockstep-*' -user "$(id -un)" -printf '%f\n' | sort)
+# Other tests have such files, too: those of the runs here have their numbers.
+: >numbers
+note_numbers() { # of the runs that there are now
+	sed -nE 's/^([0-9a-f]{16}) .*/\1/p' lockstep-faults-*/run/.snapshots >>numbers 2>/dev/null
+}
+shared() {
+	local number
+	sort -u numbers | while read -r number; do
+		find /dev/shm -maxdepth 1 -name "lockstep-*-$number-*" -printf '%f\n'
+	done
 }
 bench_on_a() { # its process id: behind & a shell has SIGINT ignored
 	"$lab" ps a | while read -r pid; do
@@ -24,6 +31,7 @@ is_clean() { [ -z "$(lab_processes)$(ls -d lockstep-faults-* 2>/dev/null)$(ls -A
 id=$!
 while kill -0 $id 2>/dev/null; do
 	node_on b
+	note_numbers
 	sleep 0.1
 done | sort -u >seen
 wait_bounded $id
@@ -55,6 +63,7 @@ run "$LOCKSTEP" train "${job[@]}" --data glyphs --test-samples 10 --schedule con
 is "the weights have the bits of a run that nothing happened to" \
 	"$(python3 -c 'import json; print(json.load(open("hosts.json"))["measured"]["fingerprint"])')" "$(fingerprint "$out")"
 ok "nothing is left on hosts or disk" wait_for 10 is_clean
+ok "its snapshots had a number" test -s numbers
 is "nor in memory" "$(shared)" ""
 
 # ---- Ctrl-C ----------------------------------------------------------------------------------------------------------
@@ -62,6 +71,8 @@ is "nor in memory" "$(shared)" ""
 id=$!
 ok "a run that is to be stopped begins" wait_for 30 compgen -G 'lockstep-faults-*/run/.generation'
 sleep 2.5 # some fault or other is under way
+: >numbers
+ok "it has snapshots in memory" wait_for 30 eval 'note_numbers; [ -n "$(shared)" ]'
 kill -TERM "$(bench_on_a)"
 wait_bounded $id
 is "a stop on request ends it" "$?" 143
