@@ -10,12 +10,14 @@
 #   SERVE="--quick"                      options of bench/serve, see bench/serve --help
 #   IMAGES="--quick"                     options of bench/images, see bench/images --help
 #   GENERATE="--transformers"            options of bench/generate, see bench/generate --help
+#   ELASTIC="--only checkpoints"         options of bench/elastic, see bench/elastic --help
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts files
 #   SAME_BITS="build-clang/lockstep"     more binaries in the table of `make test-arm64`
 #   FUZZ_SECONDS=60                      seconds per target of `make fuzz`
 #   SOAK_MINUTES=30                      minutes that `make soak` trains
 #   CHAOS_MINUTES=30                     minutes that `make chaos` trains; CHAOS="--seed 7" its options, see tools/chaos --help
+#   KILLS=300                            kills of `make kill-all`; KILL_ALL="--seed 7" its options, see tools/kill-all --help
 
 SANITIZER ?=
 MPI ?= on
@@ -25,13 +27,14 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 30
 CHAOS_MINUTES ?= 30
+KILLS ?= 300
 COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
 CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(MPI) -DLS_XSMM=$(XSMM)
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
 .PHONY: help deps lockstep build test test-golden test-arm64 test-mpich ci demo install deb format lint lint-tidy bench-peers bench-convergence \
-	bench-exchange bench-serve bench-images bench-generate soak chaos build-fuzz fuzz wheel test-wheel clean
+	bench-exchange bench-elastic bench-serve bench-images bench-generate soak chaos kill-all build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +120,10 @@ bench-exchange: deps build ## measure the exchange, MPI, Gloo and iperf3, inside
 	tools/install-deps peers lab
 	bench/exchange --lockstep "$(BUILD)/lockstep" $(EXCHANGE)
 
+bench-elastic: deps lockstep ## measure what --elastic and checkpoints cost while nothing fails; --elastic needs root
+	tools/install-deps lab
+	bench/elastic --lockstep "$(BUILD)/lockstep" $(ELASTIC)
+
 bench-serve: deps lockstep ## measure lockstep serve and PyTorch behind FastAPI: requests per second, latency
 	bench/serve --lockstep "$(BUILD)/lockstep" $(SERVE)
 
@@ -133,6 +140,10 @@ soak: deps build ## train on four emulated hosts for SOAK_MINUTES, fail when a n
 chaos: deps lockstep ## train on emulated hosts for CHAOS_MINUTES while they are killed, stopped and cut off; fail unless the run survives; needs root
 	tools/install-deps lab
 	tools/chaos --lockstep "$(BUILD)/lockstep" --minutes "$(CHAOS_MINUTES)" $(CHAOS)
+
+kill-all: deps lockstep ## kill -9 all of a run at KILLS random moments; fail unless each leaves a whole checkpoint and the bits; needs root
+	tools/install-deps lab
+	tools/kill-all --lockstep "$(BUILD)/lockstep" --kills "$(KILLS)" $(KILL_ALL)
 
 build-fuzz: ## build the fuzz targets with clang and libFuzzer into build-fuzz/
 	tools/install-deps build test fuzz

@@ -113,6 +113,8 @@ static ls_status parse_entries(const char *text, ls_host *hosts, size_t entries)
 
 ls_status ls_hosts_parse(ls_host **out, size_t *count, const char *text)
 {
+	if (text && !strcmp(text, "@"))
+		return ls_fail(LS_EINVALID, "hosts: a file's name is missing after @");
 	return text && text[0] == '@' ? ls_host_list_file(out, count, text + 1) : ls_hosts_parse_list(out, count, text);
 }
 

@@ -450,6 +450,7 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memo
 	LS_TRY(ls_comm_broadcast(comm, 0, position, sizeof(*position), "position"));
 	LS_TRY(ls_comm_broadcast(comm, 0, &lock->generation, sizeof(lock->generation), "number of the start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, &memory->is_used, sizeof(memory->is_used), "use of snapshots"));
+	LS_TRY(ls_comm_broadcast(comm, 0, &memory->on_disk, sizeof(memory->on_disk), "newest checkpoint"));
 	if (memory->is_used)
 		LS_TRY(ls_snapshots_load(memory));
 	return spread ? ls_state_scatter(s->trainer, comm, position->step > 0) : LS_OK;

@@ -46,11 +46,22 @@ static ls_status begin_here(ls_saver *s)
 	return s->setup->has_snapshot ? begin_writer(s) : LS_OK;
 }
 
+/* What was due last before the position, with every `ckpt_every` steps or epoch, is not on disk. */
+static int is_overdue(const ls_saver *s)
+{
+	const ls_ckpt_progress *p = s->position;
+	uint64_t every = (uint64_t)s->setup->options->ckpt_every;
+	uint64_t due = every > 0 ? p->step - p->step % every : p->step - p->epoch_step;
+
+	return s->memory.is_used && s->memory.on_disk < due;
+}
+
 ls_status ls_saver_begin(ls_saver *s)
 {
 	ls_snapshots_init(&s->memory, s->setup);
 	LS_TRY(ls_keep_begin(s->setup, &s->lock, &s->memory, s->position));
 	s->saved_step = s->memory.is_used ? s->memory.on_disk : s->position->step;
+	s->is_overdue = is_overdue(s);
 	LS_TRY(ls_handshake_status(s->setup->layout.comm, begin_here(s)));
 	return ls_snapshots_begin(&s->memory, s->lock.generation, s->position->step);
 }
@@ -211,6 +222,7 @@ ls_status ls_saver_save(ls_saver *s, int goes_on)
 {
 	double began = ls_clock_seconds();
 
+	s->is_overdue = 0;
 	if (!s->setup->options->run)
 		return LS_OK;
 	LS_TRY(ls_saver_collect(s, 1));

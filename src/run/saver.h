@@ -43,6 +43,7 @@ typedef struct ls_saver {
 	int is_restored;    /* made anew after it was removed */
 	const char *was;    /* its name before it was moved */
 	char place[4096];   /* and since */
+	int is_overdue;     /* see ls_saver_is_due() */
 	ls_snapshots memory;
 
 	/* of the first node */
@@ -58,6 +59,15 @@ static inline uint64_t ls_last_epoch(const ls_ckpt_progress *position)
 }
 
 ls_status ls_saver_begin(ls_saver *saver);
+
+/* Whether a checkpoint comes after `step`, because its turn has come (of runs that save by epochs, the caller knows), or because
+ * the run goes on from a snapshot in memory and the checkpoint that was due before that never came to the disk: a
+ * run that is killed again and again would otherwise advance in memory alone. */
+static inline int ls_saver_is_due(const ls_saver *saver, uint64_t step)
+{
+	uint64_t every = (uint64_t)saver->setup->options->ckpt_every;
+	return saver->is_overdue || (every > 0 && step % every == 0);
+}
 
 /* A run whose directory is not where it was, or that was started again elsewhere, ends with the step it is at.
  * Costs a few system calls. */

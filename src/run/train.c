@@ -174,8 +174,7 @@ static int is_audit_due(const loop *l, uint64_t done)
 /* Something after this step looks at weights or counts, so all nodes complete it first. */
 static int must_drain(const loop *l, uint64_t done, int last_in_epoch)
 {
-	const ls_train_options *o = l->setup.options;
-	return last_in_epoch || l->stops || done >= l->setup.total_steps || is_due((uint64_t)o->ckpt_every, done) ||
+	return last_in_epoch || l->stops || done >= l->setup.total_steps || ls_saver_is_due(&l->saver, done) ||
 	       is_test_due(l, done, 0, 0) || is_audit_due(l, done) || ls_async_is_due(&l->async, done) ||
 	       ls_snapshots_is_due(&l->saver.memory, done) || ls_tracing_is_due(l->setup.tracing, 0);
 }
@@ -243,8 +242,7 @@ static int is_tested(const loop *l)
 
 static int is_save_due(const loop *l, int end_of_epoch)
 {
-	uint64_t every = (uint64_t)l->setup.options->ckpt_every;
-	return every > 0 ? is_due(every, l->position.step) : end_of_epoch;
+	return ls_saver_is_due(&l->saver, l->position.step) || (end_of_epoch && l->setup.options->ckpt_every <= 0);
 }
 
 /* What outlasts this process: on disk, in memory, or both. */

@@ -52,6 +52,28 @@ kill_after both 30 --snapshot-every 20 --ckpt-every 1000000
 id=$(number both)
 run train --steps $(($(recorded both) + 1)) --run both --resume --ckpt-every 1
 like "a snapshot that is newer" "$err" 'at step [0-9]+, from snapshots in memory'
+# Killed before a checkpoint was on disk that was due, a run that goes on from memory makes up for it behind its next step.
+missed() { # RUN EVERY STEPS OPTION...: the checkpoints that a start writes behind a kill that one was lost in
+	local name=$1 every=$2 steps=$3
+	shift 3
+	kill_after "$name" "$steps" --snapshot-every 1 "$@"
+	rm -r "$(find "$name/ckpt" -mindepth 1 -maxdepth 1 ! -name '.*' | sort | tail -n 1)"
+	local last
+	last=$(recorded "$name")
+	run train --steps $((last + 2 * every)) --run "$name" --resume --keep 100 "$@"
+	from=$(sed -nE 's/^resuming .* at step ([0-9]+), from snapshots in memory$/\1/p' <<<"$err")
+	first=$(python3 - "$name" "${from:-0}" <<'END'
+import json, sys
+print(min(l["step"] for l in map(json.loads, open(sys.argv[1] + "/metrics.jsonl")) if l["kind"] == "checkpoint" and l["step"] > int(sys.argv[2])))
+END
+	)
+}
+missed overdue 50 120 --ckpt-every 50
+is "a checkpoint that was missed comes behind the first step" "$first" $((from + 1))
+is "and the next when it is due" "$(find overdue/ckpt -name "step-*$(((from / 50 + 1) * 50))" | wc -l)" 1
+missed epochs 16 40
+is "that of an epoch, too" "$first" $((from + 1))
+
 kill_after damaged 30 --snapshot-every 20 --ckpt-every 25
 id=$(number damaged)
 for file in $(files "$id"); do

@@ -137,6 +137,7 @@ fails() { # NAME STATUS PATTERN OPTION...
 }
 echo '# nobody' >nobody
 fails "a file that names nobody" 2 'nobody names no host' --hosts @nobody --run r
+fails "a file without a name" 2 "hosts: a file's name is missing after @" --hosts @ --run r
 fails "a host twice" 2 "'a' is named twice" --hosts a:1,b:1,a:1 --run r
 fails "more nodes than hosts" 2 '--min-nodes 3 of 2 hosts' --hosts a:1,b:1 --min-nodes 3 --run r
 fails "no run directory" 2 '--elastic needs --run' --hosts a:1,b:1

@@ -82,6 +82,72 @@ ok "fewer hosts than --min-nodes: the run waits" wait_for 20 said 'waiting for h
 echo c:1 >>hosts
 ends_right
 
+# ---- a clock of day that jumps ---------------------------------------------------------------------------------------
+# That of the supervisor and of the node on its host: a day back while the run goes on, and years ahead while it is started again.
+if [ -z "${SANITIZER:-}" ] && command -v cc >/dev/null; then
+	cat >jump.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static long jump(void)
+{
+	long seconds = 0;
+	FILE *file = fopen(getenv("JUMP"), "r");
+	if (file) {
+		if (fscanf(file, "%ld", &seconds) != 1)
+			seconds = 0;
+		fclose(file);
+	}
+	return seconds;
+}
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	long code = syscall(SYS_clock_gettime, clock, out);
+	if (clock == CLOCK_REALTIME)
+		out->tv_sec += jump();
+	return (int)code;
+}
+time_t time(time_t *out)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (out)
+		*out = now.tv_sec;
+	return now.tv_sec;
+}
+int gettimeofday(struct timeval *restrict out, void *restrict zone)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	out->tv_sec = now.tv_sec;
+	out->tv_usec = now.tv_nsec / 1000;
+	(void)zone;
+	return 0;
+}
+END
+	ok "a clock that jumps" cc -shared -fPIC -o jump.so jump.c
+	name=jumps
+	: >bg.out
+	"$lab" run env JUMP="$PWD/jump" LD_PRELOAD="$PWD/jump.so" "$LOCKSTEP" train --elastic "${job[@]}" --steps 300 --log-every 1 --run $name \
+		--hosts a:1,b:1 >bg.out 2>bg.err &
+	job_id=$!
+	ok "$name: a checkpoint is written" wait_for 40 has_checkpoint $name
+	echo -86400 >jump
+	sleep 0.3
+	kill -9 "$(node_on b)"
+	echo 100000000 >jump
+	ok "$name: the run goes on" wait_for 60 said 'continuing on 2 nodes: a:1,b:1$'
+	ends_right
+	ok "$name: the clock did jump" json $name/metrics.jsonl 'min(l["time"] for l in o) < o[0]["time"] - 80000 and o[-1]["time"] > o[0]["time"] + 9e7'
+	ok "$name: and seconds of the run did not" json $name/metrics.jsonl 'all(0 <= l["seconds"] < 300 for l in o if "seconds" in l)'
+	ok "$name: the report draws it" "$LOCKSTEP" report $name --out $name.html
+else
+	skip "a clock that jumps" "a sanitizer, or no compiler"
+fi
+
 # ---- memory for snapshots --------------------------------------------------------------------------------------------
 snapshots=("$LOCKSTEP" train "${job[@]}" --devices 1 --snapshot-every 5)
 full() { unshare -m bash -c 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"' bash "${snapshots[@]}" --run full --steps 300; }

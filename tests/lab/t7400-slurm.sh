@@ -10,8 +10,8 @@
 options=(--model mlp --data glyphs --samples 330 --test-samples 100 --batch 16 --micro-batch 4 --schedule constant --eval-every 0
 	--ckpt-every 25 --log-every 1 --timeout 5)
 # The rate makes a step take 10 ms or more: what happens to a job finds it training.
-lab_up 3 --rate 1gbit
-slurm_up a b c
+lab_up 4 --rate 1gbit
+slurm_up a b c d
 
 declare -A whole # by steps
 for steps in 60 300 2000; do
@@ -45,9 +45,9 @@ ends_right() {
 }
 
 # ---- nodes ---------------------------------------------------------------------------------------------------------
-begin_job three 60 --nodes 3 --devices 2 --mpi pmix
+begin_job four 60 --nodes 4 --devices 2 --mpi pmix
 ends_right
-like "three: on three nodes" "$(cat "$log")" '3 nodes'
+like "four: on four nodes" "$(cat "$log")" '4 nodes'
 
 # ---- the time limit --------------------------------------------------------------------------------------------------
 # By scancel, as Slurm itself sends it: a time limit is in minutes.
@@ -72,19 +72,19 @@ ok "cancelled: with a checkpoint of its last step ($step)" test -d "run-cancelle
 
 # ---- a node that fails, and one that is added ------------------------------------------------------------------------
 # While Slurm still counts the step of the first start as running, because its node does not answer, the next must start.
-begin_job elastic 2000 --nodes 3 -- --elastic
+begin_job elastic 2000 --nodes 4 -- --elastic
 trains
 # shellcheck disable=SC2046 # ids
-kill -9 $("$lab" ps c)
-on_login scontrol update NodeName=c State=DOWN Reason=test
-ok "elastic: the run goes on without the node" wait_for 30 goes_on_with a,b
-start_slurmd c
-on_login scontrol update NodeName=c State=RESUME
+kill -9 $("$lab" ps d)
+on_login scontrol update NodeName=d State=DOWN Reason=test
+ok "elastic: the run goes on without the node" wait_for 30 goes_on_with a,b,c
+start_slurmd d
+on_login scontrol update NodeName=d State=RESUME
 ok "elastic: the node is back" wait_for 30 slurm_is_up 1
 # A job that gives its node to the first one.
-on_login salloc --nodes=1 --nodelist=c --ntasks=1 --dependency="expand:$job" --immediate=20 sh -c "scontrol update JobId=\$SLURM_JOB_ID NumNodes=0 && scontrol update JobId=$job NumNodes=ALL" >grow.out 2>&1
-is "elastic: Slurm adds it to the job" "$(on_login squeue -h -j "$job" -o %D)" 3 || test_note "$(cat grow.out)"
-ok "elastic: and the run goes on with it" wait_for 30 goes_on_with a,b,c
+on_login salloc --nodes=1 --nodelist=d --ntasks=1 --dependency="expand:$job" --immediate=20 sh -c "scontrol update JobId=\$SLURM_JOB_ID NumNodes=0 && scontrol update JobId=$job NumNodes=ALL" >grow.out 2>&1
+is "elastic: Slurm adds it to the job" "$(on_login squeue -h -j "$job" -o %D)" 4 || test_note "$(cat grow.out)"
+ok "elastic: and the run goes on with it" wait_for 30 goes_on_with a,b,c,d
 ends_right
 
 # ---- kinds of MPI ----------------------------------------------------------------------------------------------------
