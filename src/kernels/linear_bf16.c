@@ -15,7 +15,8 @@
 enum {
 	STRETCH_ROWS = 1024, /* rows that packed weights serve: their result stays in the second-level cache */
 	TOGETHER = 4,        /* blocks of weights whose products are summed in registers */
-	CHUNK_PAIRS = 64,    /* weight gradients: pairs of rows at a time, in the first-level cache */
+	CHUNK_PAIRS = 64,    /* weight gradients: pairs of rows at a time, in the first-level cache; LS_LINEAR_BF16_ROWS
+			      * is a multiple of these rows */
 	GROUP_BLOCKS = 4     /* weight gradients: a chunk serves up to 4 x 4 blocks, in the second-level cache */
 };
 
@@ -24,7 +25,7 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* ---- scratch: rounded rows of the whole team, then packed weights of each member ---- */
+/* ---- scratch: x rounded by the whole team, dy in pairs of rows and of channels, then packed weights of each member ---- */
 
 static size_t member_words(int in_panel, int out_panel)
 {
@@ -34,14 +35,14 @@ static size_t member_words(int in_panel, int out_panel)
 size_t ls_linear_bf16_scratch_floats(int in_blocks, int in_panel, int out_blocks, int out_panel, int64_t rows,
 				     int threads)
 {
-	const size_t channels = (size_t)in_blocks * (size_t)in_panel + (size_t)out_blocks * (size_t)out_panel;
+	const size_t channels = (size_t)in_blocks * (size_t)in_panel + 2 * (size_t)out_blocks * (size_t)out_panel;
 	return (size_t)((rows + 1) / 2) * channels + (size_t)threads * member_words(in_panel, out_panel);
 }
 
 /* Words of the rounded rows, which packed weights lie behind. */
 static size_t rows_words(const ls_linear_plan *p, int64_t rows)
 {
-	return (size_t)((rows + 1) / 2) * (size_t)(p->in_blocks * p->in_panel + p->out_blocks * p->out_panel);
+	return (size_t)((rows + 1) / 2) * (size_t)(p->in_blocks * p->in_panel + 2 * p->out_blocks * p->out_panel);
 }
 
 static uint32_t *own_words(const ls_linear_plan *p, int64_t rows, float *scratch, ls_member member)
@@ -59,22 +60,26 @@ static void round_rows(const ls_bf16_kernels *kernels, const float *x, int64_t f
 	ls_team_barrier(member);
 }
 
-/* out = x in pairs of rows, (blocks, half of the rows, panel); turned, a chunk of it is (panel, pairs of the chunk). */
-static void pair_rows(const ls_bf16_kernels *kernels, const float *x, int blocks, int64_t rows, int panel,
-		      int is_turned, uint32_t *out, ls_member member)
+/* A value in pairs of rows, (blocks, half of the rows, panel); turned, chunks of it are (panel, pairs of the chunk). */
+typedef struct row_pairs {
+	int64_t rows;
+	int panel, is_turned;
+	uint32_t *words;
+} row_pairs;
+
+/* Rows [first, first + count) of a block of x, which begin on a chunk. */
+static void pair_rows(const ls_bf16_kernels *kernels, const row_pairs *to, const float *x, int64_t block, int64_t first,
+		      int64_t count)
 {
-	const int64_t half = (rows + 1) / 2, chunks = (half + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
-	int64_t begin, end;
-	ls_team_range(member, blocks * chunks, &begin, &end);
-	for (int64_t i = begin; i < end; i++) {
-		const int64_t block = i / chunks, first = i % chunks * CHUNK_PAIRS;
-		const int64_t count = smaller(2 * CHUNK_PAIRS, rows - 2 * first);
-		const float *from = x + (block * rows + 2 * first) * panel;
-		uint32_t *to = out + (block * half + first) * panel;
-		if (is_turned)
-			kernels->turned(from, count, panel, panel, to, (count + 1) / 2);
+	const int64_t half = (to->rows + 1) / 2, end = first + count;
+	for (; first < end; first += 2 * CHUNK_PAIRS) {
+		const int64_t rows = smaller(2 * CHUNK_PAIRS, end - first);
+		const float *from = x + (block * to->rows + first) * to->panel;
+		uint32_t *words = to->words + (block * half + first / 2) * to->panel;
+		if (to->is_turned)
+			kernels->turned(from, rows, to->panel, to->panel, words, (rows + 1) / 2);
 		else
-			kernels->pairs(from, count, panel, panel, to);
+			kernels->pairs(from, rows, to->panel, to->panel, words);
 	}
 }
 
@@ -172,29 +177,13 @@ void ls_linear_bf16_forward(const ls_bf16_kernels *kernels, const ls_linear_plan
 	uint32_t *words = own_words(p, rows, scratch, member);
 	float *into = e->before ? e->before : y;
 
-	round_rows(kernels, x, p->in_blocks * rows * p->in_panel, (uint32_t *)scratch, member);
+	if (x)
+		round_rows(kernels, x, p->in_blocks * rows * p->in_panel, (uint32_t *)scratch, member);
 	for (int64_t unit; (unit = ls_team_next(member, stretches * p->out_blocks)) >= 0;) {
 		const int64_t ob = unit % p->out_blocks, first = unit / p->out_blocks * STRETCH_ROWS;
 		const int64_t count = smaller(STRETCH_ROWS, rows - first), place = (ob * rows + first) * p->out_panel;
 		walk_stretch(&k, ob, first, count, 0, into + place, words);
 		ls_linear_finish(p, e, ob, count, into + place, y + place);
-	}
-}
-
-void ls_linear_bf16_backward_data(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
-				  const float *dy, const float *weights, int accumulate, float *dx, float *scratch,
-				  ls_member member)
-{
-	const walk k = { kernels, p, weights,       pack_backward, (const uint32_t *)scratch,
-			 rows,    0, p->out_blocks, p->out_panel,  p->in_panel };
-	const int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS;
-	uint32_t *words = own_words(p, rows, scratch, member);
-
-	round_rows(kernels, dy, p->out_blocks * rows * p->out_panel, (uint32_t *)scratch, member);
-	for (int64_t unit; (unit = ls_team_next(member, stretches * p->in_blocks)) >= 0;) {
-		const int64_t ib = unit % p->in_blocks, first = unit / p->in_blocks * STRETCH_ROWS;
-		walk_stretch(&k, ib, first, smaller(STRETCH_ROWS, rows - first), accumulate,
-			     dx + (ib * rows + first) * p->in_panel, words);
 	}
 }
 
@@ -258,23 +247,77 @@ static void weights_group(const ls_bf16_kernels *kernels, const ls_linear_plan *
 				weights_chunk(kernels, p, rows, o, i, first, accumulate, dw);
 }
 
-void ls_linear_bf16_backward_weights(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
-				     const float *x, const float *dy, int accumulate, float *dweights, float *scratch,
-				     ls_member member)
+/* dy, once, to what both products need: pairs of rows for the weights, of channels for the input; x to pairs of rows. */
+static void round_operands(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
+			   const ls_linear_bf16_gradient *g, const row_pairs *in, const row_pairs *out,
+			   uint32_t *dy_rows, ls_member member)
 {
-	const int64_t half = (rows + 1) / 2;
-	uint32_t *in = (uint32_t *)scratch, *out = in + half * p->in_blocks * p->in_panel;
+	const int64_t chunks = (rows + LS_LINEAR_BF16_ROWS - 1) / LS_LINEAR_BF16_ROWS;
+	int64_t begin, end;
 
-	if (rows == 0) {
-		ls_linear_zero_weights(p, accumulate, dweights, member);
-		return;
+	ls_team_range(member, p->out_blocks * chunks, &begin, &end);
+	for (int64_t i = begin; i < end; i++) {
+		const int64_t block = i / chunks, first = i % chunks * LS_LINEAR_BF16_ROWS;
+		const int64_t count = smaller(LS_LINEAR_BF16_ROWS, rows - first);
+		const int64_t place = (block * rows + first) * p->out_panel;
+		if (g->ready)
+			g->ready(g->context, block, first, count);
+		if (g->dx)
+			kernels->rows(g->dy + place, count * p->out_panel, dy_rows + place / 2);
+		if (g->dweights)
+			pair_rows(kernels, out, g->dy, block, first, count);
 	}
-	pair_rows(kernels, x, p->in_blocks, rows, p->in_panel, kernels->turned && !p->tied, in, member);
-	pair_rows(kernels, dy, p->out_blocks, rows, p->out_panel, kernels->turned && p->tied, out, member);
+	ls_team_range(member, p->in_blocks * chunks, &begin, &end);
+	for (int64_t i = begin; i < end && g->dweights && g->x; i++) {
+		const int64_t first = i % chunks * LS_LINEAR_BF16_ROWS;
+		pair_rows(kernels, in, g->x, i / chunks, first, smaller(LS_LINEAR_BF16_ROWS, rows - first));
+	}
 	ls_team_barrier(member);
-	const paired both = { in, out, half };
+}
+
+static void backward_weights(const ls_bf16_kernels *kernels, const ls_linear_plan *p, const paired *rows,
+			     const ls_linear_bf16_gradient *gradient, ls_member member)
+{
 	const grouping g = choose_groups(p, member.size);
 	for (int64_t group; (group = ls_team_next(member, g.count)) >= 0;)
-		weights_group(kernels, p, &both, &g, group, accumulate, dweights);
+		weights_group(kernels, p, rows, &g, group, gradient->add_dweights, gradient->dweights);
+	ls_team_barrier(member); /* units begin again */
+}
+
+static void backward_data(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
+			  const ls_linear_bf16_gradient *g, const uint32_t *dy_rows, uint32_t *words, ls_member member)
+{
+	const walk k = { kernels, p, g->weights,    pack_backward, dy_rows,
+			 rows,    0, p->out_blocks, p->out_panel,  p->in_panel };
+	const int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS;
+
+	for (int64_t unit; (unit = ls_team_next(member, stretches * p->in_blocks)) >= 0;) {
+		const int64_t ib = unit % p->in_blocks, first = unit / p->in_blocks * STRETCH_ROWS;
+		walk_stretch(&k, ib, first, smaller(STRETCH_ROWS, rows - first), g->add_dx,
+			     g->dx + (ib * rows + first) * p->in_panel, words);
+	}
 	ls_team_barrier(member); /* the scratch is free */
+}
+
+void ls_linear_bf16_backward(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
+			     const ls_linear_bf16_gradient *g, float *scratch, ls_member member)
+{
+	const int64_t half = (rows + 1) / 2;
+	const row_pairs in = { rows, p->in_panel, kernels->turned && !p->tied, (uint32_t *)scratch };
+	const row_pairs out = { rows, p->out_panel, kernels->turned && p->tied,
+				in.words + half * p->in_blocks * p->in_panel };
+	uint32_t *dy_rows = out.words + half * p->out_blocks * p->out_panel;
+
+	if (rows == 0) {
+		if (g->dweights)
+			ls_linear_zero_weights(p, g->add_dweights, g->dweights, member);
+		return;
+	}
+	round_operands(kernels, p, rows, g, &in, &out, dy_rows, member);
+	if (g->dweights) {
+		const paired both = { in.words, out.words, half };
+		backward_weights(kernels, p, &both, g, member);
+	}
+	if (g->dx)
+		backward_data(kernels, p, rows, g, dy_rows, own_words(p, rows, scratch, member), member);
 }

@@ -35,19 +35,21 @@ size_t ls_bias_grad_floats(const ls_op *op, int64_t n)
 	return op->params[LS_BIAS] ? (size_t)(t->blocks * ls_chunks(ls_tensor_rows(t, n)) * t->panel) : 0;
 }
 
-void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_member member)
+void ls_bias_grad_chunk(const ls_op *op, const ls_pass *pass, int64_t block, int64_t chunk, float *partial)
 {
 	const ls_tensor *t = op->out;
-	int64_t rows = ls_pass_rows(pass, t), chunks = ls_chunks(rows), begin, end;
+	const int64_t rows = ls_pass_rows(pass, t);
+	ls_simd_get()->column_sums(op->dy + (block * rows + chunk * LS_CHUNK_ROWS) * t->panel,
+				   ls_chunk_rows(rows, chunk), t->panel,
+				   partial + (block * ls_chunks(rows) + chunk) * t->panel);
+}
+
+void ls_bias_grad_combine(const ls_op *op, const ls_pass *pass, const float *partial, ls_member member)
+{
+	const ls_tensor *t = op->out;
+	int64_t chunks = ls_chunks(ls_pass_rows(pass, t)), begin, end;
 	float *dbias = ls_op_grad(op, pass, LS_BIAS);
 
-	ls_team_range(member, t->blocks * chunks, &begin, &end);
-	for (int64_t unit = begin; unit < end; unit++) {
-		int64_t block = unit / chunks, chunk = unit % chunks;
-		ls_simd_get()->column_sums(op->dy + (block * rows + chunk * LS_CHUNK_ROWS) * t->panel,
-					   ls_chunk_rows(rows, chunk), t->panel, partial + unit * t->panel);
-	}
-	ls_team_barrier(member);
 	ls_team_range(member, (int64_t)t->blocks * t->panel, &begin, &end);
 	for (int64_t c = begin; c < end; c++) {
 		const float *column = partial + c / t->panel * chunks * t->panel + c % t->panel;
@@ -56,6 +58,17 @@ void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_membe
 			sum += column[chunk * t->panel];
 		dbias[c] = sum;
 	}
+}
+
+void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_member member)
+{
+	int64_t chunks = ls_chunks(ls_pass_rows(pass, op->out)), begin, end;
+
+	ls_team_range(member, op->out->blocks * chunks, &begin, &end);
+	for (int64_t unit = begin; unit < end; unit++)
+		ls_bias_grad_chunk(op, pass, unit / chunks, unit % chunks, partial);
+	ls_team_barrier(member);
+	ls_bias_grad_combine(op, pass, partial, member);
 }
 
 void ls_mask_dy(const ls_op *op, const ls_pass *pass, ls_member member)

@@ -7,6 +7,8 @@
  *
  * In bf16 (op.h) x, w and dy are rounded to it where they are multiplied; sums, bias, relu and gelu are fp32.
  *
+ * Layers beside each other that read the same x, as queries, keys and values, round it once.
+ *
  * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, in bf16 rounded rows as
  * well, then bias partials.
  */
@@ -114,8 +116,8 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	const int64_t rows = ls_pass_rows(pass, op->out);
 
 	if (op->bf16)
-		ls_linear_bf16_forward(op->bf16, op->plan, rows, op->x[0], weights, &epilogue, op->y, op->scratch,
-				       member);
+		ls_linear_bf16_forward(op->bf16, op->plan, rows, op->before ? NULL : op->x[0], weights, &epilogue,
+				       op->y, op->scratch, member);
 	else
 		ls_linear_forward(op->plan, rows, op->x[0], weights, &epilogue, op->y, op->scratch, member);
 }
@@ -129,12 +131,68 @@ static void gelu_dy(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_team_barrier(member);
 }
 
-static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
+/* ---- bf16: what is done with dy before the products is done while it is near, chunk by chunk ---- */
+
+typedef struct chunk_work {
+	const ls_op *op;
+	const ls_pass *pass;
+	float *partial; /* sums for the bias; NULL: it has no gradient */
+} chunk_work;
+
+static void finish_dy(const void *context, int64_t block, int64_t first, int64_t count)
+{
+	const chunk_work *w = context;
+	const ls_op *op = w->op;
+	const ls_tensor *t = op->out;
+	const int64_t at = (block * ls_pass_rows(w->pass, t) + first) * t->panel, floats = count * t->panel;
+
+	if (op->node->activation == LS_ACT_RELU)
+		ls_simd_get()->relu_backward(op->dy + at, op->y + at, floats, op->dy + at);
+	else if (op->node->activation)
+		ls_simd_get()->gelu_backward(op->dy + at, (const float *)op->aux + at, floats,
+					     op->node->activation == LS_ACT_GELU_TANH, op->dy + at);
+	if (w->partial)
+		ls_bias_grad_chunk(op, w->pass, block, first / LS_CHUNK_ROWS, w->partial);
+}
+
+_Static_assert(LS_LINEAR_BF16_ROWS == LS_CHUNK_ROWS, "the sums for a bias are of the chunks that are rounded");
+
+/* The node before in backward has paired the rows of x, and in the same form. */
+static int x_is_paired(const ls_op *op, const ls_pass *pass)
+{
+	const ls_op *b = op->behind;
+	return b && b->out->needs_gradient && ls_op_grad(b, pass, LS_WEIGHT) &&
+	       (b->node->borrowed == LS_NONE) == (op->node->borrowed == LS_NONE);
+}
+
+static void backward_bf16(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	const int64_t rows = ls_pass_rows(pass, op->out);
+	float *partial = (float *)op->scratch + turned_floats(op, rows);
+	const int has_bias = ls_op_grad(op, pass, LS_BIAS) != NULL;
+	const chunk_work work = { op, pass, has_bias ? partial : NULL };
+	const ls_linear_bf16_gradient g = { .x = x_is_paired(op, pass) ? NULL : op->x[0],
+					    .dy = op->dy,
+					    .weights = ls_op_param(op, pass, LS_WEIGHT),
+					    .ready = finish_dy,
+					    .context = &work,
+					    .dweights = ls_op_grad(op, pass, LS_WEIGHT),
+					    .add_dweights = pass->accumulate || op->node->adds_borrowed,
+					    .dx = op->dx[0],
+					    .add_dx = op->add_dx[0] };
+
+	ls_linear_bf16_backward(op->bf16, op->plan, rows, &g, op->scratch, member);
+	if (has_bias)
+		ls_bias_grad_combine(op, pass, partial, member);
+}
+
+/* ---- fp32 ---- */
+
+static void backward_fp32(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t rows = ls_pass_rows(pass, op->out);
 	float *turned = op->scratch, *partial = turned + turned_floats(op, rows);
 	float *dw = ls_op_grad(op, pass, LS_WEIGHT);
-	int adds = pass->accumulate || op->node->adds_borrowed;
 
 	if (op->node->activation == LS_ACT_RELU)
 		ls_mask_dy(op, pass, member);
@@ -142,19 +200,22 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		gelu_dy(op, pass, member);
 	if (ls_op_grad(op, pass, LS_BIAS))
 		ls_bias_grad(op, pass, partial, member);
-	if (dw && op->bf16)
-		ls_linear_bf16_backward_weights(op->bf16, op->plan, rows, op->x[0], op->dy, adds, dw, turned, member);
-	else if (dw)
-		ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy, adds, dw, member);
+	if (dw)
+		ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy,
+					   pass->accumulate || op->node->adds_borrowed, dw, member);
 	if (!op->dx[0])
 		return;
 	ls_team_barrier(member);
+	ls_linear_backward_data(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT), op->add_dx[0], op->dx[0],
+				turned, member);
+}
+
+static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
 	if (op->bf16)
-		ls_linear_bf16_backward_data(op->bf16, op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT),
-					     op->add_dx[0], op->dx[0], turned, member);
+		backward_bf16(op, pass, member);
 	else
-		ls_linear_backward_data(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT), op->add_dx[0],
-					op->dx[0], turned, member);
+		backward_fp32(op, pass, member);
 }
 
 const ls_op_type ls_op_linear = {

@@ -216,10 +216,13 @@ struct ls_op {
 	void *plan;                         /* what `prepare` made */
 	const ls_op *moments_to;            /* conv: the batch norm that gets the moments */
 	const ls_op *moments_from;          /* batch norm: the convolution that computes them */
-	const ls_op *maker;                 /* the node that recomputes x[0] for backward; NULL: it was kept */
-	float *x_again;                     /* where */
-	float *loss;                        /* losses: (rows of the micro-batch) */
-	uint8_t *correct;                   /* losses: (rows of the micro-batch) the prediction is right */
+	/* The nodes that run right before and behind this one forward, where they are of its type and read the same
+	 * x[0]: what they made of it may still be in the scratch, which all nodes share. Else NULL. */
+	const ls_op *before, *behind;
+	const ls_op *maker; /* the node that recomputes x[0] for backward; NULL: it was kept */
+	float *x_again;     /* where */
+	float *loss;        /* losses: (rows of the micro-batch) */
+	uint8_t *correct;   /* losses: (rows of the micro-batch) the prediction is right */
 	double forward_s, backward_s;
 };
 
@@ -384,6 +387,9 @@ int ls_keeps_activated(const ls_node *node);
  * floats for n samples are none where there is no bias. Synchronises inside. */
 size_t ls_bias_grad_floats(const ls_op *op, int64_t n);
 void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_member member);
+/* Its two halves: the sums of a chunk of rows of a block of dy, and when all are there, their sum. */
+void ls_bias_grad_chunk(const ls_op *op, const ls_pass *pass, int64_t block, int64_t chunk, float *partial);
+void ls_bias_grad_combine(const ls_op *op, const ls_pass *pass, const float *partial, ls_member member);
 
 /* dy back through the relu that was fused behind an operator; synchronises behind. */
 void ls_mask_dy(const ls_op *op, const ls_pass *pass, ls_member member);

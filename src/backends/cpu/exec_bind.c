@@ -66,6 +66,13 @@ static void *gradient_of(ls_exec *exec, int value)
 	return place_of(exec, ls_exec_is_own_gradient(exec, value) ? LS_SPAN_VALUE : LS_SPAN_GRADIENT, value);
 }
 
+/* Node i where it is like `op`: of its type, with the same first input. */
+static const ls_op *twin_of(const ls_exec *exec, const ls_op *op, int i)
+{
+	const ls_op *other = i >= 0 && i < exec->op_count ? &exec->ops[i] : NULL;
+	return other && other->type == op->type && other->node->inputs[0] == op->node->inputs[0] ? other : NULL;
+}
+
 static void bind_op(ls_exec *exec, int i)
 {
 	ls_op *op = &exec->ops[i];
@@ -76,6 +83,8 @@ static void bind_op(ls_exec *exec, int i)
 	op->aux = place_of(exec, LS_SPAN_AUX, i);
 	op->x_again = place_of(exec, LS_SPAN_RECOMPUTED, i);
 	op->scratch = exec->workspace + exec->workspace_bytes;
+	op->before = twin_of(exec, op, i - 1);
+	op->behind = twin_of(exec, op, i + 1);
 	for (int k = 0; k < node->input_count; k++) {
 		int value = node->inputs[k];
 		float *spare = place_of(exec, LS_SPAN_SPARE, LS_INPUTS_MAX * i + k);

@@ -123,22 +123,33 @@ typedef struct job {
 	layer *l;
 	ls_linear_epilogue epilogue;
 	int accumulate;
+	int again; /* in bf16: once more, with the rounded x of the first time */
 } job;
 
-static void work(void *context, ls_member member)
+static void work_in_bf16(const job *j, ls_member member)
 {
-	job *j = context;
 	layer *l = j->l;
-	if (bf16) {
-		ls_linear_bf16_forward(bf16, &l->plan, l->rows, l->x, l->w, &j->epilogue, l->y, l->scratch, member);
+	for (int turn = 0; turn <= j->again; turn++) {
+		ls_linear_bf16_forward(bf16, &l->plan, l->rows, turn ? NULL : l->x, l->w, &j->epilogue, l->y,
+				       l->scratch, member);
 		ls_team_barrier(member);
-		ls_linear_bf16_backward_data(bf16, &l->plan, l->rows, l->dy, l->w, j->accumulate, l->dx, l->scratch,
-					     member);
-		ls_team_barrier(member);
-		ls_linear_bf16_backward_weights(bf16, &l->plan, l->rows, l->x, l->dy, j->accumulate, l->dw, l->scratch,
-						member);
-		return;
 	}
+	for (int turn = 0; turn <= j->again; turn++) {
+		const ls_linear_bf16_gradient g = { .x = turn ? NULL : l->x,
+						    .dy = l->dy,
+						    .weights = l->w,
+						    .dweights = l->dw,
+						    .dx = l->dx,
+						    .add_dweights = j->accumulate,
+						    .add_dx = j->accumulate };
+		ls_linear_bf16_backward(bf16, &l->plan, l->rows, &g, l->scratch, member);
+		ls_team_barrier(member);
+	}
+}
+
+static void work_in_fp32(const job *j, ls_member member)
+{
+	layer *l = j->l;
 	ls_linear_forward(&l->plan, l->rows, l->x, l->w, &j->epilogue, l->y, l->scratch, member);
 	ls_team_barrier(member);
 	ls_linear_backward_data(&l->plan, l->rows, l->dy, l->w, j->accumulate, l->dx, l->scratch, member);
@@ -146,13 +157,25 @@ static void work(void *context, ls_member member)
 	ls_linear_backward_weights(&l->plan, l->rows, l->x, l->dy, j->accumulate, l->dw, member);
 }
 
-static void run(layer *l, ls_linear_epilogue epilogue, int accumulate, int threads)
+static void work(void *context, ls_member member)
+{
+	if (bf16)
+		work_in_bf16(context, member);
+	else
+		work_in_fp32(context, member);
+}
+
+static void run_job(job j, int threads)
 {
 	ls_team *team;
-	job j = { l, epilogue, accumulate };
 	assert_int_equal(ls_team_new(&team, threads), LS_OK);
 	ls_team_run(team, work, &j);
 	ls_team_free(team);
+}
+
+static void run(layer *l, ls_linear_epilogue epilogue, int accumulate, int threads)
+{
+	run_job((job){ l, epilogue, accumulate, 0 }, threads);
 }
 
 static void near(double got, double expected, double scale)
@@ -343,6 +366,79 @@ static void operands_are_rounded(void **state)
 	release(&exact);
 }
 
+typedef struct told {
+	int64_t panel, rows;
+	float *dy;
+	int count[4][3]; /* blocks, chunks */
+} told;
+
+static void tell(const void *context, int64_t block, int64_t first, int64_t count)
+{
+	told *t = (told *)context;
+	assert_int_equal(first % LS_LINEAR_BF16_ROWS, 0);
+	assert_int_equal(count, first + LS_LINEAR_BF16_ROWS < t->rows ? LS_LINEAR_BF16_ROWS : t->rows - first);
+	t->count[block][first / LS_LINEAR_BF16_ROWS]++;
+	for (int64_t i = 0; i < count * t->panel; i++)
+		t->dy[(block * t->rows + first) * t->panel + i] *= 2;
+}
+
+typedef struct telling {
+	layer *l;
+	ls_linear_bf16_gradient g;
+} telling;
+
+static void work_telling(void *context, ls_member member)
+{
+	const telling *t = context;
+	ls_linear_bf16_backward(bf16, &t->l->plan, t->l->rows, &t->g, t->l->scratch, member);
+}
+
+/* Every chunk of dy is told of once, and what is done to it then is in both gradients, or in the one that is wanted. */
+static void dy_may_change_before_it_is_rounded(void **state)
+{
+	(void)state;
+	for (int wanted = 0; wanted < 4; wanted++) {
+		bf16 = wanted % 2 ? ls_bf16_amx_get() : ls_bf16_get();
+		layer a = make(70, 200, 0, 1300), b = make(70, 200, 0, 1300);
+		told t = { .panel = a.out_panel, .rows = a.rows, .dy = a.dy };
+		telling of = { &a, { .x = a.x, .dy = a.dy, .weights = a.w, .ready = tell, .context = &t } };
+		ls_team *team;
+		of.g.dweights = wanted & 1 ? a.dw : NULL;
+		of.g.dx = wanted & 2 ? a.dx : NULL;
+		run(&b, (ls_linear_epilogue){ 0 }, 0, 1);
+		assert_int_equal(ls_team_new(&team, 3), LS_OK);
+		ls_team_run(team, work_telling, &of);
+		ls_team_free(team);
+		for (int i = 0; i < a.out_blocks * 3; i++)
+			assert_int_equal(t.count[i / 3][i % 3], 1);
+		for (size_t i = 0; i < (size_t)(200 * a.in_blocks * a.in_panel) && of.g.dweights; i++)
+			assert_true(a.dw[i] == 2 * b.dw[i]);
+		for (int64_t i = 0; i < a.rows * a.in_blocks * a.in_panel && of.g.dx; i++)
+			assert_true(a.dx[i] == 2 * b.dx[i]);
+		release(&a);
+		release(&b);
+	}
+	bf16 = NULL;
+}
+
+/* Layers that read the same x need not round it again. */
+static void rounded_x_serves_again(void **state)
+{
+	(void)state;
+	for (int n = 0; n < 4; n++) {
+		bf16 = n % 2 ? ls_bf16_amx_get() : ls_bf16_get();
+		layer a = make(192, 300, n / 2, 517), b = make(192, 300, n / 2, 517);
+		run_job((job){ &a, { .bias = a.bias }, 0, 0 }, 2);
+		run_job((job){ &b, { .bias = b.bias }, 0, 1 }, 2);
+		assert_memory_equal(a.y, b.y, sizeof(float) * (size_t)(a.out_blocks * a.out_panel * a.rows));
+		assert_memory_equal(a.dx, b.dx, sizeof(float) * (size_t)(a.in_blocks * a.in_panel * a.rows));
+		assert_memory_equal(a.dw, b.dw, sizeof(float) * (size_t)(300 * a.in_blocks * a.in_panel));
+		release(&a);
+		release(&b);
+	}
+	bf16 = NULL;
+}
+
 static float pair_step(const layer *l, int64_t begin, int64_t end, int o, int i)
 {
 	float of[2] = { 0, 0 };
@@ -388,4 +484,5 @@ static void steps_of_amx(void **state)
 }
 
 TEST_MAIN(all_shapes, rows_do_not_know_each_other, threads_do_not_matter, epilogues_do_what_layers_would,
-	  no_rows_at_all, all_of_it_in_bf16, operands_are_rounded, steps_of_amx)
+	  no_rows_at_all, all_of_it_in_bf16, operands_are_rounded, dy_may_change_before_it_is_rounded,
+	  rounded_x_serves_again, steps_of_amx)
