@@ -1,7 +1,7 @@
 """The sides of bench/peers: processes that train a few steps per turn, pinned and measured in the same way.
 
-A job has `rates` (samples per second, one per timed turn) and `peak` (bytes, once it has ended). PyTorch's processes live
-as long as their point and are blocked between turns; Lockstep starts a new process every turn. A process that does not
+A job has `rates` (samples per second, one per timed turn) and `peak` (bytes, once it has ended). PyTorch's and JAX's processes
+live as long as their point and are blocked between turns; Lockstep starts a new process every turn. A process that does not
 answer within PATIENCE is killed, and the comparison ends.
 """
 import json
@@ -15,6 +15,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKER = os.path.join(HERE, "peers_torch.py")
+JAX_WORKER = os.path.join(HERE, "peers_jax.py")
 PATIENCE = 600  # seconds per turn; a slow machine takes about ten
 GRACE = 20  # seconds to end by itself
 
@@ -37,10 +38,10 @@ class Trouble(Exception):
 class Process:
     """A child process on `cpus`; the kernel reports its peak memory when it has ended."""
 
-    def __init__(self, command, cpus, env=None, stdin=None):
+    def __init__(self, command, cpus, env=None, stdin=None, cwd=None):
         self.errors = tempfile.TemporaryFile()
         self.child = subprocess.Popen(
-            command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.errors, text=True, bufsize=1,
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.errors, text=True, bufsize=1, cwd=cwd,
             env={**os.environ, **(env or {})}, preexec_fn=lambda: os.sched_setaffinity(0, cpus))
         self.output, self.pending = "", b""  # at its end; lines that were not asked for yet
 
@@ -59,7 +60,7 @@ class Process:
         except BrokenPipeError:
             pass  # it has ended; receive() finds out why
 
-    def receive(self):
+    def line(self):
         """The next line of its output; Trouble when it has ended or does not answer."""
         output = self.child.stdout.fileno()  # not by lines: select() does not see what a file object has read ahead
         while b"\n" not in self.pending:
@@ -71,7 +72,10 @@ class Process:
                 raise Trouble(f"ended: {self.reason()}")
             self.pending += data
         line, _, self.pending = self.pending.partition(b"\n")
-        return json.loads(line)
+        return line.decode(errors="replace")
+
+    def receive(self):
+        return json.loads(self.line())
 
     def wait(self, seconds):
         """Wait for its end; kill it after `seconds`. Returns peak bytes."""
@@ -106,12 +110,15 @@ class Process:
 
 
 class Torch:
-    """One PyTorch to compare with: an interpreter and how it computes, some of "channels-last", "compiled" and "bf16"."""
+    """One PyTorch to compare with: an interpreter and how it computes, some of "channels-last", "compiled" and "bf16".
+    Requirements refer to the first version (`is_required`)."""
 
     SHORT = {"channels-last": "cl"}  # in the headings of tables
+    worker, is_torch, has_ranks = WORKER, True, True
 
-    def __init__(self, name, facts, modes=()):
-        self.python, self.facts, self.modes = facts["python"], facts, tuple(modes)
+    def __init__(self, name, facts, modes=(), is_required=True):
+        self.python, self.facts, self.modes, self.is_required = facts["python"], facts, tuple(modes), is_required
+        self.version = facts.get("torch")
         self.label = " ".join([name] + [self.SHORT.get(mode, mode) for mode in modes])
 
     def suits(self, point):
@@ -123,15 +130,29 @@ class Torch:
 
     def start(self, point, threads, options):
         """One process with its threads."""
-        return TorchJob(self, point, threads, [set(options.cpus[:threads])], options)
+        return WorkerJob(self, point, threads, [set(options.cpus[:threads])], options)
 
     def start_ranks(self, point, cpus, options):
         """DistributedDataParallel: a process with one thread for every CPU."""
-        return TorchJob(self, point, 1, [{cpu} for cpu in cpus], options)
+        return WorkerJob(self, point, 1, [{cpu} for cpu in cpus], options)
 
 
-class TorchJob:
-    """PyTorch at one point: a process, or ranks that exchange gradients, each on its set of CPUs."""
+class Jax(Torch):
+    """JAX, compiled by XLA: the models that bench/peers_jax.py has, in one process, sentences all of one length."""
+
+    MODELS = ("bert-base", "cnn", "gpt2", "transformer")
+    worker, is_torch, has_ranks = JAX_WORKER, False, False
+
+    def __init__(self, facts, modes=()):
+        super().__init__("jax", facts, modes)
+        self.version = "jax " + facts["jax"]
+
+    def suits(self, point):
+        return point.model in self.MODELS and isinstance(point.tokens, int)
+
+
+class WorkerJob:
+    """PyTorch or JAX at one point: a process, or ranks that exchange gradients, each on its set of CPUs."""
 
     def __init__(self, torch, point, threads, places, options):
         self.torch, self.point, self.options = torch, point, options
@@ -146,7 +167,7 @@ class TorchJob:
             raise
 
     def start(self, rank, world, threads, cpus):
-        command = [self.torch.python, WORKER, "--model", self.point.model, "--batch", str(self.point.batch),
+        command = [self.torch.python, self.torch.worker, "--model", self.point.model, "--batch", str(self.point.batch),
                    "--threads", str(threads)] + self.point.torch_options(self.options)
         command += ["--" + mode for mode in self.torch.modes]
         if world > 1:

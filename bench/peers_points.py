@@ -4,7 +4,7 @@ Two tables. `threads`: one process of either side with T threads. `devices`: Loc
 beside PyTorch's DistributedDataParallel with as many processes of one thread, and beside Lockstep on one device. All
 sides of a point take turns in the same rounds, so that a slower machine affects all of them. Rates are medians
 over rounds; ratios are medians of the ratios within a round. A point has a row per precision of Lockstep, with PyTorch's
-modes of the same kind, fp32 or bf16, beside it.
+modes of the same kind, fp32 or bf16, beside it; JAX and llm.c, which have no ranks here, are in the first table only.
 """
 import os
 import statistics
@@ -140,10 +140,10 @@ def side(job):
 
 
 def peers(pairs, mine):
-    """PyTorch's part of a row: (torch, job) pairs."""
+    """The others' part of a row: (torch, job) pairs."""
     found = []
     for torch, job in pairs:
-        peer = {"label": torch.label, "version": torch.facts["torch"], "modes": list(torch.modes)}
+        peer = {"label": torch.label, "version": torch.version, "modes": list(torch.modes)}
         peer.update(side(job))
         if mine:
             middle, low, high = median_ratio(mine.rates, job.rates)
@@ -153,11 +153,11 @@ def peers(pairs, mine):
 
 
 def reference(pairs, found):
-    """Requirements refer to the first version of PyTorch: to its fastest mode, and to the one with least memory."""
-    first = pairs[0][0].python
-    variants = [peer for peer, (torch, _) in zip(found, pairs) if torch.python == first]
-    best = max(variants, key=lambda peer: peer["samples_per_s"])
-    return {"best": best["label"], "ratio": best["ratio"], "memory_ratio": max(p["memory_ratio"] for p in variants)}
+    """Requirements refer to the fastest of all but older versions of PyTorch, and to PyTorch's mode with least memory."""
+    required = [(torch, peer) for peer, (torch, _) in zip(found, pairs) if torch.is_required]
+    best = max((peer for _, peer in required), key=lambda peer: peer["samples_per_s"])
+    return {"best": best["label"], "ratio": best["ratio"],
+            "memory_ratio": max(peer["memory_ratio"] for torch, peer in required if torch.is_torch)}
 
 
 def of_kind(kind, torches, jobs):
@@ -196,7 +196,7 @@ def threads_row(point, threads, precision, pairs, mine, options):
 
 def measure_devices(point, torches, options):
     """The rows of a point of the second table, one per precision."""
-    torches = [torch for torch in torches if torch.suits(point)]
+    torches = [torch for torch in torches if torch.has_ranks and torch.suits(point)]
     cpus = options.cpus[:DEVICES]
     mine = [] if options.torch_only else [
         (p, [LockstepJob(options, point, devices, 1, cpus, p) for devices in (1, DEVICES)]) for p in options.precision]

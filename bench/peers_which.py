@@ -1,26 +1,32 @@
-"""The versions of PyTorch for bench/peers: Debian's or that of --torch, and with --pip a current one before it."""
+"""What bench/peers compares with: Debian's PyTorch or that of --torch, with --pip a current one before it; JAX and llm.c."""
 import json
 import os
 import shutil
 import subprocess
 import sys
 
-from peers_jobs import Torch, Trouble, WORKER
+from peers_jobs import JAX_WORKER, Jax, Torch, Trouble, WORKER
+from peers_llmc import Llmc, find_programs
 
 PIP_BYTES = 12e9  # disk space for pip's PyTorch, which comes with GPU libraries unless --pip-index names a smaller build
 
 
-def probe(python):
-    """The version of PyTorch of an interpreter; Trouble with the reason when there is none."""
+def ask(python, worker, name):
+    """The lines that a worker prints about its library; Trouble with the reason when there is none."""
     env = {**os.environ, "ONEDNN_VERBOSE": "1", "DNNL_VERBOSE": "1", "OMP_NUM_THREADS": "1"}
     try:
-        done = subprocess.run([python, WORKER, "--probe"], env=env, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([python, worker, "--probe"], env=env, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Trouble(f"{python}: {error}")
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        raise Trouble(f"{python} has no usable PyTorch: {lines[-1] if lines else 'no message'}")
-    lines = done.stdout.strip().splitlines()
+        raise Trouble(f"{python} has no usable {name}: {lines[-1] if lines else 'no message'}")
+    return done.stdout.strip().splitlines()
+
+
+def probe(python):
+    """The version of PyTorch of an interpreter."""
+    lines = ask(python, WORKER, "PyTorch")
     facts = json.loads(lines[-1])
     isa = [line.split("isa:", 1)[1] for line in lines if ",cpu,isa:" in line]
     facts.update(python=python, isa=isa[0] if isa else "not reported")
@@ -92,11 +98,29 @@ def can_compile(facts):
     return int(facts["torch"].split(".")[0]) >= 2
 
 
+def find_jax(python):
+    return {**json.loads(ask(python, JAX_WORKER, "JAX")[-1]), "python": python}
+
+
+def find_further(options):
+    """JAX in its modes and llm.c, where they are asked for, and lines about them."""
+    found, lines = [], []
+    if options.jax:
+        facts = find_jax(options.jax)
+        found += [Jax(facts, modes) for modes in ((), ("bf16",))[:2 if options.bf16 else 1]]
+        lines.append(("jax", facts["jax"]))
+    if options.llmc:
+        programs = find_programs(options.llmc)
+        found.append(Llmc(programs))
+        lines += [("llm.c", f"{batch} x {tokens}: {program}") for (batch, tokens), program in programs.items()]
+    return found, lines
+
+
 def contenders(options):
-    """Versions of PyTorch to compare with, each in its modes. Requirements refer to the first version."""
+    """Versions of PyTorch to compare with, each in its modes, then the others."""
     found, notes = find_all(options)
     torches = []
     for i, facts in enumerate(found):
         name = "torch" if i == 0 else "torch " + facts["torch"].split("+")[0]
-        torches += [Torch(name, facts, each) for each in modes(options) if can_compile(facts) or "compiled" not in each]
+        torches += [Torch(name, facts, each, i == 0) for each in modes(options) if can_compile(facts) or "compiled" not in each]
     return torches, found, notes

@@ -90,6 +90,38 @@ run "${peers[@]}" --models cnn --precision fp64
 like "an unknown precision is named" "$err" 'no precision fp64'
 like "the machine's state is printed" "$(cat .tables)" '^machine .* MHz; load .* steal .* %, other processes .* % of the machine: '
 
+# JAX trains 2000 samples a second. llm.c's program trains batches of 4 in 1 ms, of 64 tokens whatever its name says.
+sed 's/json.dumps({"torch".*/json.dumps({"jax": "0.9"}))/; s/else 1000)/else 2000)/' torch >jax
+cat >llmc <<'END'
+#!/bin/bash
+[ "$(stat -c %s gpt2_124M.bin)" = 497904640 ] || { echo "bad weights" >&2; exit 1; }
+tokens=$(od -An -td4 -j8 -N4 dev/data/tinyshakespeare/tiny_shakespeare_train.bin)
+echo "train dataset num_batches: $((tokens / 256))"
+for step in 0 1 2; do
+	echo "val loss 11.0"
+	echo "step $step: train loss 11.0 (took $([ "$step" = 0 ] && echo 9000 || echo 1.000000) ms)"
+done
+exec sleep 3600
+END
+chmod +x jax llmc
+more=(--only threads --threads 1 --jax "$PWD/jax")
+run "${peers[@]}" "${more[@]}" --models cnn,gpt2 --llmc 4x64=llmc
+is "JAX and llm.c" "$status" 0
+like "both are named" "$out" $'^jax +0.9\nllm.c +4 x 64: .*/llmc$'
+like "the ratio is to the fastest" "$out" '^gpt2 of 64 tokens .* 1000.0 +2000.0 +4000.0 +8000.0 +2.00x .* llm.c '
+like "a point of another size is without llm.c" "$out" '^gpt2 of 256 tokens .* 1000.0 +2000.0 +- +8000.0 +4.00x .* jax '
+like "and one of another model" "$out" '^cnn +64 .* 1000.0 +2000.0 +- +8000.0 +4.00x .* jax '
+like "and each has its ratios" "$out" '^against llm.c: gpt2 of 64 tokens b4 t1 2.00x$'
+ok "nothing of them is left" none_left
+run "${peers[@]}" "${more[@]}" --models gpt2 --llmc 4x256=llmc
+is "a program of another size ends the comparison" "$status" 2
+like "which says what it trains" "$err" 'a step has about 256 tokens, not 4 x 256'
+ok "and nothing is left of it" none_left
+run "${peers[@]}" "${more[@]}" --models gpt2 --llmc llmc
+like "a program without a size is refused" "$err" 'the form is BATCHxTOKENS=FILE'
+run "${peers[@]}" --models gpt2 --jax /bin/false
+like "an interpreter without JAX is named" "$err" '/bin/false has no usable JAX'
+
 SCALING=1.84 run "${peers[@]}" --only devices --models cnn
 is "too little scaling is a failure" "$status" 1
 like "which the table shows" "$out" ' 1.84x .* NO$'
