@@ -173,7 +173,7 @@ cp "$checkpoint/model.safetensors" saved/
 run generate saved "the quick" --vocab runs/bytes --max-new-tokens 120 --temperature 0.7 --seed 5
 is "also in a directory, as transformers saves them" "$out" "$text"
 mkdir empty
-fails_with "a directory without a vocabulary is named" 2 'empty is a directory without vocab.json and merges.txt' \
+fails_with "a directory without a vocabulary is named" 2 'empty is no vocabulary for a language model: name a directory with vocab.json' \
 	"$LOCKSTEP" generate saved "the quick" --vocab empty
 cp runs/bytes/vocab.json runs/bytes/merges.txt saved/
 run generate saved "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5
