@@ -2,6 +2,7 @@
  * dataset.c - opening a dataset by name (table.c) or path, reading a sample of it, and where downloads live.
  */
 #include "data/dataset.h"
+#include "data/task.h"
 
 #include <errno.h>
 #include <math.h>
@@ -81,7 +82,7 @@ static ls_status targets_check(const ls_dataset_info *info)
 			       info->name, info->targets, info->classes);
 	if (info->task != LS_TASK_CLASSIFICATION && info->targets == 0)
 		return ls_fail(LS_EINVALID, "dataset '%s' is for %s and needs float targets", info->name,
-			       ls_task_name(info->task));
+			       ls_task_title(info->task));
 	return LS_OK;
 }
 
@@ -353,13 +354,6 @@ ls_status ls_dataset_read_targets(const ls_dataset *dataset, uint64_t index, flo
 	for (int i = 0; i < dataset->info.targets; i++)
 		LS_TRY(ls_dataset_check_target(dataset, index, i, targets[i]));
 	return LS_OK;
-}
-
-const char *ls_task_name(ls_task task)
-{
-	return task == LS_TASK_REGRESSION    ? "regression"
-	       : task == LS_TASK_MULTI_LABEL ? "multi-label classification"
-					     : "classification";
 }
 
 ls_status ls_dataset_check(const ls_dataset *dataset)

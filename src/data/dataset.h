@@ -67,9 +67,6 @@ ls_status ls_dataset_normalise(ls_dataset *dataset, const ls_normalisation *norm
 /* The bytes of one sample; only for datasets made by ls_dataset_new_bytes(). */
 ls_status ls_dataset_read_bytes(const ls_dataset *dataset, uint64_t index, uint8_t *image, int32_t *label);
 
-/* "regression", ... */
-const char *ls_task_name(ls_task task);
-
 /* Values of one sample: channels * height * width. */
 size_t ls_dataset_values(const ls_dataset_info *info);
 

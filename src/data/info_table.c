@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "data/readers/table_schema.h"
+#include "data/task.h"
 
 enum { COLUMNS_SHOWN = 64, CLASSES_SHOWN = 32 };
 
@@ -44,7 +45,7 @@ static ls_status print_targets(const ls_dataset *set, const ls_table_schema *s, 
 {
 	char name[64];
 
-	fprintf(to, "  %s of", ls_task_name(s->task));
+	fprintf(to, "  %s of", ls_task_title(s->task));
 	for (size_t i = 0; i < s->targets; i++)
 		fprintf(to, "%s '%s'", i > 0 ? "," : "", ls_text_printable(name, sizeof(name), s->target[i].name));
 	putc('\n', to);

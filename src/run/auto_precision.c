@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "comm/agree.h"
 #include "comm/collectives.h"
 #include "graph/graph.h"
-#include "run/handshake.h"
 
 /* "fp32 85, bf16-amx 540 GFLOP/s": those that the processor has instructions for. */
 static void print_choice(const ls_precision_choice *choice)
@@ -41,7 +41,7 @@ ls_status ls_auto_precision(const char **precision, ls_comm *comm)
 	const int is_first = !comm || ls_comm_rank(comm) == 0;
 	int32_t is_auto = strcmp(*precision, ls_precision_name_at(LS_PRECISION_COUNT)) == 0, row = LS_PRECISION_FP32;
 
-	LS_TRY(ls_handshake_status(comm, is_first && is_auto ? measure(&row) : LS_OK));
+	LS_TRY(ls_comm_agree(comm, is_first && is_auto ? measure(&row) : LS_OK));
 	if (comm)
 		LS_TRY(ls_comm_broadcast(comm, 0, &row, sizeof(row), "the measured precision"));
 	if (is_auto)

@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
-#include "run/weights.h"
+#include "trained/weights.h"
 #include "trainer/state_transfer.h"
 
 #define USUAL "loss" /* every model has one */

@@ -15,8 +15,8 @@
 #define LS_RUN_BEST_H
 
 #include "checkpoint/checkpoint.h"
+#include "evaluation/test_metrics.h"
 #include "run/setup.h"
-#include "run/test_metrics.h"
 
 typedef struct ls_best {
 	const ls_setup *setup;        /* borrowed */

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "comm/agree.h"
 #include "comm/collectives.h"
 #include "data/dataset.h"
 #include "run/sample_hash.h"
-#include "run/settings.h"
+#include "settings/settings.h"
 
-enum { VERSION = 64, SETTINGS = 16 * 1024, MESSAGE = 500 };
+enum { VERSION = 64, SETTINGS = 16 * 1024 };
 
 /* What a node has. */
 typedef struct hello {
@@ -18,19 +19,14 @@ typedef struct hello {
 	char settings[SETTINGS];
 } hello;
 
-static void name_node(char *out, size_t size, const ls_comm *comm, int node)
-{
-	snprintf(out, size, "node %d (%s)", node, ls_comm_host(comm, node));
-}
-
 static ls_status compare_versions(const ls_comm *comm, const char *all)
 {
 	for (int i = 1; i < ls_comm_size(comm); i++) {
-		char name[2][160];
+		char name[2][LS_COMM_NODE_NAME];
 		if (strncmp(all, all + (size_t)i * VERSION, VERSION) == 0)
 			continue;
-		name_node(name[0], sizeof(name[0]), comm, 0);
-		name_node(name[1], sizeof(name[1]), comm, i);
+		ls_comm_name_node(name[0], sizeof(name[0]), comm, 0);
+		ls_comm_name_node(name[1], sizeof(name[1]), comm, i);
 		return ls_fail(LS_EMISMATCH, "%s runs Lockstep %.*s and %s runs %.*s: install the same on all nodes",
 			       name[0], VERSION, all, name[1], VERSION, all + (size_t)i * VERSION);
 	}
@@ -50,44 +46,6 @@ ls_status ls_handshake_version(ls_comm *comm)
 	ls_status status = ls_comm_allgather(comm, mine, sizeof(mine), all, "versions");
 	if (status == LS_OK)
 		status = compare_versions(comm, all);
-	free(all);
-	return status;
-}
-
-typedef struct health {
-	int32_t status;
-	char message[MESSAGE];
-} health;
-
-static ls_status first_failure(const ls_comm *comm, const health *all)
-{
-	int nodes = ls_comm_size(comm), first = 0, same = 0;
-	char name[160];
-
-	while (first < nodes && all[first].status == LS_OK)
-		first++;
-	if (first == nodes)
-		return LS_OK;
-	for (int i = 0; i < nodes; i++)
-		same += strcmp(all[i].message, all[first].message) == 0;
-	if (same == nodes)
-		return ls_fail(all[first].status, "%s", all[first].message);
-	name_node(name, sizeof(name), comm, first);
-	return ls_fail(all[first].status, "%s: %s", name, all[first].message);
-}
-
-ls_status ls_handshake_status(ls_comm *comm, ls_status mine)
-{
-	if (!comm || ls_comm_has_failed(comm))
-		return mine != LS_OK || !comm ? mine : ls_comm_status(comm);
-	health *all = calloc((size_t)ls_comm_size(comm) + 1, sizeof(*all));
-	if (!all)
-		return ls_fail(LS_EMEMORY, "no memory for the status of all nodes");
-	all->status = mine;
-	snprintf(all->message, sizeof(all->message), "%s", mine != LS_OK ? ls_last_error() : "");
-	ls_status status = ls_comm_allgather(comm, all, sizeof(*all), all + 1, "start of all nodes");
-	if (status == LS_OK)
-		status = first_failure(comm, all + 1);
 	free(all);
 	return status;
 }
@@ -115,7 +73,7 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 }
 
 static ls_status compare_data(const char *what, uint64_t samples_a, uint64_t samples_b, uint64_t hash_a,
-			      uint64_t hash_b, char name[2][160])
+			      uint64_t hash_b, char name[2][LS_COMM_NODE_NAME])
 {
 	if (samples_a != samples_b)
 		return ls_fail(LS_EMISMATCH, "the %s set of %s has %llu sample%s, that of %s %llu", what, name[0],
@@ -127,7 +85,7 @@ static ls_status compare_data(const char *what, uint64_t samples_a, uint64_t sam
 	return LS_OK;
 }
 
-static ls_status compare(const hello *a, const hello *b, char name[2][160])
+static ls_status compare(const hello *a, const hello *b, char name[2][LS_COMM_NODE_NAME])
 {
 	LS_TRY(ls_settings_agree(a->settings, name[0], b->settings, name[1]));
 	LS_TRY(compare_data("training", a->train_samples, b->train_samples, a->train_hash, b->train_hash, name));
@@ -136,11 +94,11 @@ static ls_status compare(const hello *a, const hello *b, char name[2][160])
 
 static ls_status compare_all(ls_comm *comm, const hello *all)
 {
-	char name[2][160];
+	char name[2][LS_COMM_NODE_NAME];
 
-	name_node(name[0], sizeof(name[0]), comm, 0);
+	ls_comm_name_node(name[0], sizeof(name[0]), comm, 0);
 	for (int i = 1; i < ls_comm_size(comm); i++) {
-		name_node(name[1], sizeof(name[1]), comm, i);
+		ls_comm_name_node(name[1], sizeof(name[1]), comm, i);
 		LS_TRY(compare(&all[0], &all[i], name));
 	}
 	return LS_OK;

@@ -15,10 +15,6 @@
 /* Before any other message. */
 ls_status ls_handshake_version(ls_comm *comm);
 
-/* Whether all nodes got this far: LS_OK when all pass LS_OK, else the first failure, on all nodes, with the failing
- * node's name unless all nodes fail alike. Called by all nodes. */
-ls_status ls_handshake_status(ls_comm *comm, ls_status mine);
-
 /* Settings are resolved; the sets may be NULL. Called by all nodes; all get the same answer. */
 ls_status ls_handshake_settings(ls_comm *comm, const ls_train_options *settings, const ls_dataset *train_set,
 				const ls_dataset *test_set);

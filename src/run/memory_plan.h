@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "run/settings.h"
+#include "settings/settings.h"
 #include "trainer/layout.h"
 #include "trainer/trainer.h"
 

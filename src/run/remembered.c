@@ -7,11 +7,11 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "checkpoint/checkpoint.h"
+#include "comm/agree.h"
 #include "comm/collectives.h"
 #include "metrics/metrics.h"
-#include "run/handshake.h"
-#include "run/settings.h"
-#include "run/vocabulary.h"
+#include "settings/settings.h"
+#include "trained/vocabulary.h"
 
 /* People name a file of the run, or a checkpoint: the run is above it. */
 static ls_status no_run(const char *run)
@@ -134,7 +134,7 @@ static ls_status share_text(char **text, ls_comm *comm, int is_first)
 	LS_TRY(ls_comm_broadcast(comm, 0, &bytes, sizeof(bytes), "length of the run's settings"));
 	if (!is_first)
 		*text = malloc((size_t)bytes);
-	LS_TRY(ls_handshake_status(comm, *text ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the run's settings")));
+	LS_TRY(ls_comm_agree(comm, *text ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the run's settings")));
 	return ls_comm_broadcast(comm, 0, *text, (size_t)bytes, "the run's settings");
 }
 
@@ -167,7 +167,7 @@ ls_status ls_recall(ls_train_options *out, ls_train_stored *stored, const ls_tra
 		LS_TRY(check_agreement(o, comm, nodes));
 	if (!o->resume)
 		return LS_OK;
-	LS_TRY(ls_handshake_status(comm, is_first ? read_run(o->run, &text) : LS_OK));
+	LS_TRY(ls_comm_agree(comm, is_first ? read_run(o->run, &text) : LS_OK));
 	ls_status status = share_text(&text, comm, is_first);
 	if (status == LS_OK)
 		status = ls_settings_from_json(stored, text, "the run");

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "cluster/launched.h"
-#include "run/weights.h"
+#include "trained/weights.h"
 
 enum { TEST_VALUES_MAX = 11 }; /* what an evaluation measured, and how it compares with the best */
 

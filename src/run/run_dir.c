@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "checkpoint/generation.h"
 #include "checkpoint/tensors.h"
+#include "comm/agree.h"
 #include "comm/collectives.h"
 #include "metrics/metrics.h"
 #include "run/best.h"
-#include "run/class_names.h"
-#include "run/handshake.h"
-#include "run/vocabulary.h"
-#include "run/weights.h"
+#include "trained/class_names.h"
+#include "trained/vocabulary.h"
+#include "trained/weights.h"
 #include "trainer/state_transfer.h"
 
 #define ELASTIC_WAIT_S 20.0
@@ -433,7 +433,7 @@ static ls_status begin_resumed(const ls_setup *s, ls_run_lock *lock, ls_snapshot
 {
 	ls_status status = ls_setup_is_first(s) ? claim(s->options, lock) : LS_OK;
 
-	LS_TRY(ls_handshake_status(s->layout.comm, status));
+	LS_TRY(ls_comm_agree(s->layout.comm, status));
 	return ls_snapshots_find(memory);
 }
 
@@ -445,7 +445,7 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memo
 	*position = (ls_ckpt_progress){ 0 };
 	if (s->options->resume && s->options->run)
 		LS_TRY(begin_resumed(s, lock, memory));
-	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, memory, position) : first_weights(s)));
+	LS_TRY(ls_comm_agree(comm, first ? begin_here(s, lock, memory, position) : first_weights(s)));
 	LS_TRY(ls_comm_broadcast(comm, 0, &spread, sizeof(spread), "start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, position, sizeof(*position), "position"));
 	LS_TRY(ls_comm_broadcast(comm, 0, &lock->generation, sizeof(lock->generation), "number of the start"));

@@ -7,10 +7,10 @@
 
 #include "checkpoint/checkpoint.h"
 #include "run/lock.h"
-#include "run/settings.h"
 #include "run/setup.h"
 #include "run/snapshots.h"
-#include "run/weights.h"
+#include "settings/settings.h"
+#include "trained/weights.h"
 
 /* Claim the run directory, load what is to be continued (or initial weights) into the trainer, write
  * run.json. What is continued is the newest checkpoint, or a newer snapshot in memory; `position` is where to

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "comm/agree.h"
 #include "comm/collectives.h"
-#include "run/handshake.h"
 #include "run/run_dir.h"
 
 #define NOTHING_SAVED UINT64_MAX /* any more: the directory was removed */
@@ -62,7 +62,7 @@ ls_status ls_saver_begin(ls_saver *s)
 	LS_TRY(ls_keep_begin(s->setup, &s->lock, &s->memory, s->position));
 	s->saved_step = s->memory.is_used ? s->memory.on_disk : s->position->step;
 	s->is_overdue = is_overdue(s);
-	LS_TRY(ls_handshake_status(s->setup->layout.comm, begin_here(s)));
+	LS_TRY(ls_comm_agree(s->setup->layout.comm, begin_here(s)));
 	return ls_snapshots_begin(&s->memory, s->lock.generation, s->position->step);
 }
 

@@ -1,6 +1,7 @@
 #include "run/setup.h"
-#include "run/model.h"
+#include "comm/agree.h"
 #include "run/setup_memory.h"
+#include "settings/model.h"
 
 #include <lockstep/models.h>
 #include <stdio.h>
@@ -14,17 +15,18 @@
 #include "base/names.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "data/task.h"
+#include "evaluation/target_report.h"
 #include "run/auto_precision.h"
-#include "run/class_weights.h"
-#include "run/columns.h"
-#include "run/effects.h"
 #include "run/handshake.h"
-#include "run/model_handle.h"
-#include "run/normalisation.h"
 #include "run/remembered.h"
 #include "run/sample_hash.h"
-#include "run/target_report.h"
-#include "run/vocabulary.h"
+#include "settings/class_weights.h"
+#include "settings/effects.h"
+#include "trained/columns.h"
+#include "trained/model_handle.h"
+#include "trained/normalisation.h"
+#include "trained/vocabulary.h"
 
 #define EVAL_BATCH 256
 #define PROBE_BATCH 16
@@ -352,7 +354,7 @@ static void warn_of_smoothing(const ls_setup *s)
 
 	if (s->given->label_smoothing > 0 && !s->given->graph && info->task != LS_TASK_CLASSIFICATION)
 		ls_log_warning("options.label_smoothing has no effect: dataset %s is for %s", info->name,
-			       ls_task_name(info->task));
+			       ls_task_title(info->task));
 }
 
 /* The settings that follow from the devices of all nodes, and the model. */
@@ -431,16 +433,16 @@ static ls_status make(ls_setup *s, ls_comm *comm)
 	LS_TRY(ls_handshake_version(comm));
 	LS_TRY(ls_recall(&s->asked, &s->stored, s->options, comm));
 	s->options = &s->asked;
-	LS_TRY(ls_handshake_status(comm, use_model(s)));
-	LS_TRY(ls_handshake_status(comm, open_layout(s, comm)));
+	LS_TRY(ls_comm_agree(comm, use_model(s)));
+	LS_TRY(ls_comm_agree(comm, open_layout(s, comm)));
 	LS_TRY(ls_auto_precision(&s->asked.precision, comm));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
 	LS_TRY(ls_columns_find(&s->columns, s->options, comm, ls_setup_is_first(s)));
-	LS_TRY(ls_handshake_status(comm, open_all_data(s)));
+	LS_TRY(ls_comm_agree(comm, open_all_data(s)));
 	LS_TRY(ls_layout_meet(&s->layout));
-	LS_TRY(ls_handshake_status(comm, resolve(s)));
+	LS_TRY(ls_comm_agree(comm, resolve(s)));
 	LS_TRY(ls_handshake_settings(comm, s->options, s->train_set, s->test_set));
-	return ls_handshake_status(comm, build(s));
+	return ls_comm_agree(comm, build(s));
 }
 
 static void warn_of_samples(const ls_setup *s)

@@ -7,8 +7,8 @@
 #include <lockstep/train.h>
 
 #include "data/transforms/transforms.h"
-#include "run/settings.h"
 #include "run/tracing.h"
+#include "settings/settings.h"
 #include "trainer/batches.h"
 #include "trainer/evaluate.h"
 #include "trainer/layout.h"

@@ -10,8 +10,8 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "comm/agree.h"
 #include "comm/collectives.h"
-#include "run/handshake.h"
 #include "trainer/state_transfer.h"
 
 /* Of the run's time that snapshots may take. What they cost beside the time that is measured, nodes that wait for each
@@ -141,8 +141,8 @@ static ls_status gather_facts(ls_snapshots *s)
 	for (int i = 0; i < count; i++)
 		mine[i] = s->mine[i].facts;
 	s->all = calloc(count_all(s), sizeof(*s->all));
-	LS_TRY(ls_handshake_status(s->setup->layout.comm,
-				   s->all ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a list of snapshots")));
+	LS_TRY(ls_comm_agree(s->setup->layout.comm,
+			     s->all ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a list of snapshots")));
 	return ls_comm_allgather(s->setup->layout.comm, mine, sizeof(mine), s->all, "snapshots in memory");
 }
 
@@ -220,7 +220,7 @@ ls_status ls_snapshots_load(ls_snapshots *s)
 	if (t->average) /* what no gradient reaches is the same in both */
 		memcpy(t->average + table->reachable, t->params + table->reachable,
 		       (table->total - table->reachable) * sizeof(float));
-	return ls_handshake_status(s->setup->layout.comm, failed);
+	return ls_comm_agree(s->setup->layout.comm, failed);
 }
 
 /* ---- beginning --------------------------------------------------------------------------------------------------- */
@@ -284,11 +284,11 @@ static ls_status agree(ls_snapshots *s, uint64_t generation)
 		s->path[0] = '\0';
 	if (first && !s->run)
 		status = ls_memory_run_new(setup->options->run, &s->run);
-	LS_TRY(ls_handshake_status(setup->layout.comm, status));
+	LS_TRY(ls_comm_agree(setup->layout.comm, status));
 	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, &s->run, sizeof(s->run), "number of the run"));
 	LS_TRY(ls_comm_broadcast(setup->layout.comm, 0, s->path, sizeof(s->path), "path of the run"));
 	int can = setup->has_memory && s->path[0] && make_block(s) == LS_OK, *all = calloc((size_t)nodes, sizeof(*all));
-	LS_TRY(ls_handshake_status(setup->layout.comm, all ? LS_OK : ls_fail(LS_EMEMORY, "no memory for snapshots")));
+	LS_TRY(ls_comm_agree(setup->layout.comm, all ? LS_OK : ls_fail(LS_EMEMORY, "no memory for snapshots")));
 	status = ls_comm_allgather(setup->layout.comm, &can, sizeof(can), all, "memory for snapshots");
 	for (int i = 0; i < nodes; i++)
 		can = can && all[i];

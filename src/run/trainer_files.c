@@ -6,11 +6,11 @@
 #include "base/files.h"
 #include "base/handles.h"
 #include "checkpoint/checkpoint.h"
-#include "run/model.h"
 #include "run/run_dir.h"
-#include "run/settings.h"
 #include "run/trainer_handle.h"
-#include "run/weights.h"
+#include "settings/model.h"
+#include "settings/settings.h"
+#include "trained/weights.h"
 #include "trainer/hold.h"
 
 /* What the model is and was made for, with how it is trained. */

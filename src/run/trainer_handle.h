@@ -8,7 +8,7 @@
 #include <lockstep/trainer.h>
 
 #include "data/transforms/transforms.h"
-#include "run/model_handle.h"
+#include "trained/model_handle.h"
 #include "trainer/arrays.h"
 #include "trainer/batches.h"
 #include "trainer/layout.h"

@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "comm/collectives.h"
 #include "data/dataset.h"
+#include "data/task.h"
 #include "metrics/progress.h"
 #include "trainer/trainer.h"
 
@@ -54,7 +55,7 @@ static ls_status targets_fit(const ls_graph *graph, const ls_dataset_info *info)
 
 	if (graph->predicts_next)
 		return ls_fail(LS_EMISMATCH, "the model predicts the next token, dataset %s is for %s", info->name,
-			       ls_task_name(info->task));
+			       ls_task_title(info->task));
 	if (outputs != info->targets)
 		return ls_fail(LS_EMISMATCH, "the model has %d output%s, dataset %s has %d float target%s per sample",
 			       outputs, ls_plural((uint64_t)outputs, "s"), info->name, info->targets,
@@ -64,7 +65,7 @@ static ls_status targets_fit(const ls_graph *graph, const ls_dataset_info *info)
 			LS_EMISMATCH,
 			"dataset %s is for %s, and the loss of the model is cross-entropy of classes; give its graph "
 			"%s",
-			info->name, ls_task_name(info->task),
+			info->name, ls_task_title(info->task),
 			info->task == LS_TASK_REGRESSION ? "ls_mean_squared_error()" : "ls_binary_cross_entropy()");
 	return LS_OK;
 }

@@ -4,11 +4,11 @@
 . "$(dirname "$0")/lib.sh"
 
 page=$SOURCE_DIR/docs/man/lockstep-train.1
-table=$(sed -nE 's/^\t\{ "([a-z0-9-]+)", ("([a-z0-9-]+)"|NULL),.*/\1 \3/p' "$SOURCE_DIR/src/run/aliases.c" | grep -v '^beside ')
+table=$(sed -nE 's/^\t\{ "([a-z0-9-]+)", ("([a-z0-9-]+)"|NULL),.*/\1 \3/p' "$SOURCE_DIR/src/settings/aliases.c" | grep -v '^beside ')
 listed=$(sed -nE 's/^\.It Li --([a-z0-9-]+) Ta (Fl -([a-z0-9-]+))?.*/\1 \3/p' "$page")
 ok "there is a table of names" test "$(wc -l <<<"$table")" -gt 50
 is "the manual page lists it" "$(sort <<<"$listed")" "$(sort <<<"$table")"
-precisions=$(sed -nE 's/^\t\{ "([a-z0-9-]+)", NULL, FP16 \},$/\1/p' "$SOURCE_DIR/src/run/aliases.c")
+precisions=$(sed -nE 's/^\t\{ "([a-z0-9-]+)", NULL, FP16 \},$/\1/p' "$SOURCE_DIR/src/settings/aliases.c")
 is "and says what is not there yet" "$(sed -nE 's/^\.It Li --([a-z0-9-]+) Ta there is no fp16$/\1/p' "$page")" "$precisions"
 
 wrong=

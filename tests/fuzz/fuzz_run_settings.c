@@ -3,7 +3,7 @@
  * or settings that are within their rows' ranges, become JSON and come back the same.
  */
 #include "fuzz/common.h"
-#include "run/settings.h"
+#include "settings/settings.h"
 
 /* Lines, in which the text stays, so that the options' strings do. */
 static void type_lines(ls_train_options *options, char *text)

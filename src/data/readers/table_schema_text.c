@@ -12,18 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/csv_quote.h"
 #include "base/names.h"
 #include "data/dataset.h"
 #include "data/readers/records.h"
 #include "data/readers/table_schema.h"
+#include "data/task.h"
 
 #define MAGIC "lockstep table"
 #define VERSION "1"
 #define LINE_BYTES_MAX ((size_t)1 << 26)
-
-static const char *const tasks[] = { "classification", "multi-label", "regression" };
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
@@ -49,7 +47,7 @@ ls_status ls_table_schema_to_text(const ls_table_schema *s, char **out)
 
 	if (!to)
 		return ls_fail(LS_EMEMORY, "no memory for the columns of a table");
-	fprintf(to, MAGIC "," VERSION ",%s\n", tasks[s->task]);
+	fprintf(to, MAGIC "," VERSION ",%s\n", ls_task_name(s->task));
 	for (size_t i = 0; i < s->targets; i++)
 		put_column(to, "target", &s->target[i], s->task == LS_TASK_CLASSIFICATION,
 			   s->task == LS_TASK_REGRESSION);
@@ -134,12 +132,7 @@ static ls_status take_head(ls_table_schema *s, const ls_record *r, const char *w
 {
 	if (r->fields != 3 || strcmp(r->field[0], MAGIC) != 0 || strcmp(r->field[1], VERSION) != 0)
 		return damaged(where, r, "not \"" MAGIC "\" of version " VERSION);
-	for (size_t i = 0; i < LS_COUNT(tasks); i++) {
-		s->task = (ls_task)i;
-		if (strcmp(tasks[i], r->field[2]) == 0)
-			return LS_OK;
-	}
-	return damaged(where, r, "no task that is known");
+	return ls_task_find(r->field[2], &s->task) ? LS_OK : damaged(where, r, "no task that is known");
 }
 
 static ls_status take_line(ls_table_schema *s, const ls_record *r, const char *where)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "data/dataset.h"
+#include "data/task.h"
 
 /* ---- different values -------------------------------------------------------------------------------------------- */
 
@@ -402,15 +403,11 @@ static int is_few(const column *c)
 
 static ls_status given_task(const survey *s, ls_task *out)
 {
-	static const char *const names[] = { "classification", "multi-label", "regression" };
 	const char *task = s->options->task;
 	char shown[64];
 
-	for (size_t i = 0; i < LS_COUNT(names); i++)
-		if (strcmp(task, names[i]) == 0) {
-			*out = (ls_task)i;
-			return LS_OK;
-		}
+	if (ls_task_find(task, out))
+		return LS_OK;
 	return ls_fail(LS_EINVALID, "options.task is '%s'; it is classification, multi-label or regression",
 		       ls_text_printable(shown, sizeof(shown), task));
 }

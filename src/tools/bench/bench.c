@@ -15,15 +15,16 @@
 #include "base/names.h"
 #include "base/options.h"
 #include "cluster/launched.h"
+#include "comm/agree.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
 #include "run/auto_precision.h"
-#include "run/effects.h"
 #include "run/handshake.h"
 #include "run/memory_plan.h"
-#include "run/model.h"
-#include "run/settings.h"
 #include "run/setup.h"
+#include "settings/effects.h"
+#include "settings/model.h"
+#include "settings/settings.h"
 #include "tools/bench/node.h"
 #include "tools/bench/state.h"
 
@@ -171,7 +172,7 @@ static ls_status agree(const bench *b)
 	if (status == LS_OK && o->replay)
 		status = ls_profile_hash(&b->profile, &hash);
 	memcpy(&mine.value[7], &hash, sizeof(hash));
-	status = ls_handshake_status(b->comm, status);
+	status = ls_comm_agree(b->comm, status);
 	if (status == LS_OK)
 		status = ls_comm_allgather(b->comm, &mine, sizeof(mine), all, "options of the bench");
 	if (status == LS_OK)
@@ -312,13 +313,13 @@ static ls_status build(bench *b)
 static ls_status prepare(bench *b)
 {
 	LS_TRY(ls_handshake_version(b->comm));
-	LS_TRY(ls_handshake_status(b->comm, open_layout(b)));
+	LS_TRY(ls_comm_agree(b->comm, open_layout(b)));
 	LS_TRY(ls_auto_precision(&b->job.precision, b->comm));
 	LS_TRY(ls_layout_meet(&b->layout));
-	LS_TRY(ls_handshake_status(b->comm, resolve(b)));
+	LS_TRY(ls_comm_agree(b->comm, resolve(b)));
 	LS_TRY(ls_handshake_settings(b->comm, &b->job, NULL, NULL));
 	LS_TRY(agree(b));
-	LS_TRY(ls_handshake_status(b->comm, build(b)));
+	LS_TRY(ls_comm_agree(b->comm, build(b)));
 	if (b->layout.node == 0)
 		warn_of_idle_options(b);
 	return LS_OK;

@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "run/model.h"
+#include "settings/model.h"
 
 /* ---- random text ------------------------------------------------------------------------------------------------- */
 
