@@ -122,8 +122,7 @@ static void prediction_done(ls_batch_job *job, ls_status status, const char *err
 
 static ls_status parse_body(http_request *r, ls_request *request)
 {
-	const ls_model_facts *f = &r->http->options.call.facts;
-	const ls_request_shape shape = { f->tokens_max > 0, f->channels, f->height, f->width };
+	const ls_request_shape *shape = &r->http->options.shape;
 	const char *kind = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
 	const char *top = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "top");
 	int is_image = (kind && strncasecmp(kind, "image/", 6) == 0) ||
@@ -132,8 +131,8 @@ static ls_status parse_body(http_request *r, ls_request *request)
 
 	if (top && (ls_parse_int(top, "top", &classes) != LS_OK || classes < 1))
 		return ls_fail(LS_EFORMAT, "query parameter \"top\" must be an integer of at least 1");
-	LS_TRY(is_image ? ls_request_from_image(request, &shape, r->body, r->size)
-			: ls_request_from_json(request, &shape, r->body, r->size));
+	LS_TRY(is_image ? ls_request_from_image(request, shape, r->body, r->size)
+			: ls_request_from_json(request, shape, r->body, r->size));
 	request->top = top ? classes : request->top;
 	return LS_OK;
 }
