@@ -142,7 +142,8 @@ LS_API ls_status ls_model_read_row(const ls_model *model, const char *const *nam
 
 /* ---- prediction -------------------------------------------------------------------------------------------------- */
 
-/* Images (count, C, H, W), normalised as the model wants them, to logits (count, outputs). */
+/* Images (count, C, H, W), normalised as the model wants them, or rows of features, to logits (count, outputs). A value
+ * that is NaN or infinite is an error, LS_EINVALID, that says which. */
 LS_API ls_status ls_model_predict(ls_model *model, const float *images, int64_t count, float *logits);
 
 /* The same of text: tokens and length of each sample; segments may be NULL. Masked positions and labels are not looked
