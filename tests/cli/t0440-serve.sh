@@ -314,5 +314,25 @@ is "text that is no UTF-8" "$(printf '{"text": ["\xff"]}' | ask -g --data-binary
 stop
 is "it ends" "$?" 0
 
+# Texts of 0 to 40 words, some of which are cut: tokens of different samples lie beside each other in a batch.
+awk 'BEGIN { srand(440); split("good bad film plot acting great dull .", w, " "); for (i = 0; i < 200; i++) {
+	line = ""; for (k = int(rand() * 41); k > 0; k--) line = line " " w[int(rand() * 8) + 1]; print line } }' >many.txt
+"$LOCKSTEP" predict text many.txt --top 10 --format jsonl >expected.jsonl 2>predict.err
+is "texts of mixed lengths" "$(wc -l <expected.jsonl)" 200
+for how in "--max-batch 64" "--max-batch 7 --max-wait-ms 5 --devices 1 --threads 2"; do
+	: >listening
+	# shellcheck disable=SC2086 # words
+	"$LOCKSTEP" serve text --listen 127.0.0.1:0 $how --max-connections 400 >listening 2>serve.err &
+	server=$!
+	wait_for 60 grep -q '^listening on' listening
+	url=$(sed -n 's/^listening on //p' listening)
+	is "300 concurrent requests of texts with $how: every answer has the bits of predict" "$(client texts 300)" "300 right"
+	batches=$(curl -s "$url/metrics" | sed -n 's/^lockstep_batch_samples_count //p')
+	samples=$(curl -s "$url/metrics" | sed -n 's/^lockstep_samples_total //p')
+	ok "in $batches batches of $samples samples" test "$batches" -lt "$samples"
+	stop
+	is "and it ends" "$?" 0
+done
+
 is "no server is left behind" "$(jobs -rp)" ""
 test_end
