@@ -163,7 +163,7 @@ typedef struct ls_dataset_row {
 	const char *summary;
 	int needs_download;             /* ls_data_get() fetches it */
 	int is_text;                    /* tokens, not images */
-	const char *const *class_names; /* in the order of labels, NULL behind the last; NULL: the label is the name */
+	const char *const *class_names; /* in the order of labels, NULL after the last; NULL: the label is the name */
 } ls_dataset_row;
 LS_API const ls_dataset_row *ls_dataset_row_at(size_t i);
 LS_API const ls_dataset_row *ls_dataset_row_of(const char *name); /* NULL: a path or an unknown name */
