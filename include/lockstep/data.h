@@ -143,7 +143,7 @@ typedef struct ls_dataset_options {
 	}
 
 LS_API ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
-LS_API void ls_dataset_free(ls_dataset *dataset);
+LS_API void ls_dataset_free(ls_dataset *dataset); /* harmless on NULL and twice */
 LS_API const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
 /* Normalisation of images; NULL: text, or a dataset from ls_dataset_new(). Borrowed. */
 LS_API const ls_normalisation *ls_dataset_normalisation(const ls_dataset *dataset);
@@ -163,7 +163,7 @@ typedef struct ls_dataset_row {
 	const char *summary;
 	int needs_download;             /* ls_data_get() fetches it */
 	int is_text;                    /* tokens, not images */
-	const char *const *class_names; /* in the order of labels, NULL behind the last; NULL: the label is the name */
+	const char *const *class_names; /* in the order of labels, NULL after the last; NULL: the label is the name */
 } ls_dataset_row;
 LS_API const ls_dataset_row *ls_dataset_row_at(size_t i);
 LS_API const ls_dataset_row *ls_dataset_row_of(const char *name); /* NULL: a path or an unknown name */

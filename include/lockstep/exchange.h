@@ -74,9 +74,10 @@ typedef struct ls_contribution {
  * made by the caller's thread. `options` NULL: the defaults. */
 LS_API ls_status ls_allreduce_new(ls_allreduce **out, const ls_allreduce_options *options);
 
-/* Collective, as MPI_Comm_free() is; before MPI_Finalize(). NULL is allowed. */
+/* Collective, as MPI_Comm_free() is; before MPI_Finalize(). Harmless on NULL and twice. */
 LS_API void ls_allreduce_free(ls_allreduce *reduce);
 
+/* This rank, from 0, and how many there are; -1 where `reduce` was freed. */
 LS_API int ls_allreduce_rank(const ls_allreduce *reduce);
 LS_API int ls_allreduce_ranks(const ls_allreduce *reduce);
 

@@ -103,7 +103,7 @@ typedef struct ls_dropout_options {
 } ls_dropout_options;
 
 LS_API ls_status ls_graph_new(ls_graph **out);
-LS_API void ls_graph_free(ls_graph *graph);
+LS_API void ls_graph_free(ls_graph *graph); /* harmless on NULL and twice */
 
 /*
  * Text. A sample is a run of tokens; a graph of text begins with ls_text_input() and ls_embedding(), after which a

@@ -71,8 +71,8 @@ LS_API ls_status ls_model_set_devices(ls_model *model, int64_t devices, int64_t 
 
 typedef struct ls_model_facts {
 	const char *name;            /* "resnet18"; NULL: of the program's own graph. Borrowed */
-	int channels, height, width; /* of an image; 0: text */
-	int tokens_max, vocabulary;  /* of text; 0: images */
+	int channels, height, width; /* of an image; of a table's row: its features, 1, 1; 0: text */
+	int tokens_max, vocabulary;  /* of text; 0: images or rows */
 	int64_t outputs;             /* classes, labels or numbers */
 	uint64_t parameters;         /* trained numbers */
 	uint64_t fingerprint;        /* of parameters and running statistics, as ls_train() reports it */
@@ -85,8 +85,17 @@ LS_API ls_status ls_model_describe(const ls_model *model, ls_model_facts *out);
 /* Normalisation of the images that it was trained on; NULL: not known, or text. Borrowed. */
 LS_API const ls_normalisation *ls_model_normalisation(const ls_model *model);
 
-/* The name of class i, "very negative"; NULL: not known. Borrowed. */
+/* The name of class i, "very negative", or of a table's target; NULL: not known. Borrowed. */
 LS_API const char *ls_model_class_name(const ls_model *model, int64_t i);
+
+/* A column that ls_model_read_row() reads, of a model that was trained on a table of numbers and categories. */
+typedef struct ls_model_column {
+	const char *name;              /* borrowed, as are the categories */
+	const char *const *categories; /* (category_count) values of the training part; NULL: a column of numbers */
+	uint64_t category_count;
+	uint64_t reserved[4]; /* 0 */
+} ls_model_column;
+LS_API int ls_model_column_at(const ls_model *model, size_t i, ls_model_column *out); /* 0 past the end, or no table */
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */
 
@@ -133,7 +142,8 @@ LS_API ls_status ls_model_read_row(const ls_model *model, const char *const *nam
 
 /* ---- prediction -------------------------------------------------------------------------------------------------- */
 
-/* Images (count, C, H, W), normalised as the model wants them, to logits (count, outputs). */
+/* Images (count, C, H, W), normalised as the model wants them, or rows of features, to logits (count, outputs). A value
+ * that is NaN or infinite is an error, LS_EINVALID, that says which. */
 LS_API ls_status ls_model_predict(ls_model *model, const float *images, int64_t count, float *logits);
 
 /* The same of text: tokens and length of each sample; segments may be NULL. Masked positions and labels are not looked

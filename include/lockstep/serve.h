@@ -32,8 +32,9 @@ typedef struct ls_serve_options {
 	double max_wait_ms; /* longest time that samples wait for others, until there are max_batch; 0: they do not */
 	int64_t max_body;   /* bytes of a request */
 	int64_t max_connections; /* more are answered with 503 */
-	double timeout; /* seconds until a connection has sent the head of a request, from its beginning or last answer on, and then its
-				body; else it is closed, with a 408 where only a body is missing */
+	/* Seconds for the head of a request, from when the connection was opened or last answered, and again for the
+	 * body. After that the connection is closed; one whose body is late gets a 408 first. */
+	double timeout;
 	int quiet;  /* print nothing */
 	int unused; /* fills the struct up; stays 0 */
 } ls_serve_options;

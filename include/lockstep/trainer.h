@@ -152,8 +152,8 @@ LS_API ls_status ls_trainer_set_hook(ls_trainer *trainer, ls_trainer_hook hook, 
 
 /*
  * A request to stop (lockstep/hooks.h), from any thread or a signal handler, for all calls to come: ls_trainer_run()
- * ends behind its step, evaluations behind their micro-batches, with LS_EINTERRUPTED, and the trainer can go on.
- * Borrowed: it is to be freed after the trainer, or set to NULL, which is none, before.
+ * ends after its step, evaluations after the micro-batches that have begun, with LS_EINTERRUPTED, and the trainer can
+ * go on. Borrowed: free it after the trainer, or set NULL, which is none, before that.
  */
 LS_API ls_status ls_trainer_set_stop(ls_trainer *trainer, const ls_stop *stop);
 

@@ -51,7 +51,7 @@ LS_ARGS_TABLE(row_at, rows)
 static const ls_args args = {
 	.command = "lockstep serve",
 	.operands = "RUN|FILE.safetensors",
-	.purpose = "Answer predictions over HTTP: JSON, images or text in, labels out.",
+	.purpose = "Answer predictions over HTTP: images, text or rows in, labels or values out.",
 	.example = "lockstep serve runs/first",
 	.operands_min = 1,
 	.operands_max = 1,

@@ -38,12 +38,12 @@ static ls_status read_sample(const ls_dataset *set, uint64_t index, void *room)
 	int32_t *ids = room, label;
 
 	if (info->tokens_max == 0)
-		return ls_dataset_read(set, index, room, &label);
+		return ls_dataset_sample(set, index, room, &label);
 	ls_text_sample s = { .tokens = ids,
 			     .segments = ids + info->tokens_max,
 			     .places = ids + 2 * (size_t)info->tokens_max,
 			     .targets = ids + 2 * (size_t)info->tokens_max + info->masked_max };
-	return ls_dataset_read_text(set, index, 0, &s);
+	return ls_dataset_sample_text(set, index, 0, &s);
 }
 
 static void take_failure(checking *c, ls_status status)

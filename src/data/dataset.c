@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/handles.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "base/options.h"
@@ -113,8 +114,12 @@ static ls_status dataset_make(ls_dataset **out, const ls_dataset_info *info, ls_
 	dataset->ops = ops;
 	dataset->self = self;
 	dataset->read_bytes = bytes;
-	*out = dataset;
-	return LS_OK;
+	ls_status status = ls_handle_add(dataset, LS_DATASET_KIND);
+	if (status == LS_OK)
+		*out = dataset;
+	else
+		free(dataset);
+	return status;
 }
 
 ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self)
@@ -218,7 +223,7 @@ const ls_normalisation *ls_dataset_normalisation(const ls_dataset *dataset)
 
 void ls_dataset_free(ls_dataset *dataset)
 {
-	if (!dataset)
+	if (!dataset || !ls_handle_remove(dataset, LS_DATASET_KIND))
 		return;
 	if (dataset->ops.free)
 		dataset->ops.free(dataset->self);
@@ -289,7 +294,7 @@ static ls_status label_check(const ls_dataset *dataset, uint64_t index, int32_t 
 	return LS_OK;
 }
 
-ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label)
+ls_status ls_dataset_sample(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label)
 {
 	LS_TRY(index_check(dataset, index));
 	if (dataset->info.tokens_max)
@@ -311,7 +316,7 @@ static ls_status read_text_label(const ls_dataset *dataset, uint64_t index, int3
 				  .segments = room + tokens,
 				  .places = room + 2 * tokens,
 				  .targets = room + 2 * tokens + masked };
-	ls_status status = room ? ls_dataset_read_text(dataset, index, 0, &sample)
+	ls_status status = room ? ls_dataset_sample_text(dataset, index, 0, &sample)
 				: ls_fail(LS_EMEMORY, "no memory for a sample of %zu tokens", tokens);
 
 	if (status == LS_OK)
@@ -326,7 +331,7 @@ ls_status ls_dataset_read_label(const ls_dataset *dataset, uint64_t index, float
 
 	if (!dataset->read_label)
 		return dataset->info.tokens_max ? read_text_label(dataset, index, label)
-						: ls_dataset_read(dataset, index, room, label);
+						: ls_dataset_sample(dataset, index, room, label);
 	LS_TRY(index_check(dataset, index));
 	LS_TRY(dataset->read_label(dataset->self, index, &found));
 	LS_TRY(label_check(dataset, index, found));
@@ -345,7 +350,7 @@ ls_status ls_dataset_check_target(const ls_dataset *dataset, uint64_t index, int
 		       info->task == LS_TASK_REGRESSION ? "a finite number" : "a number from 0 to 1");
 }
 
-ls_status ls_dataset_read_targets(const ls_dataset *dataset, uint64_t index, float *targets)
+ls_status ls_dataset_sample_targets(const ls_dataset *dataset, uint64_t index, float *targets)
 {
 	LS_TRY(index_check(dataset, index));
 	if (!dataset->info.targets)
@@ -368,7 +373,8 @@ static ls_status lie(const ls_dataset *dataset, uint64_t index, const char *fiel
 		       (unsigned long long)index, field, value, low, high);
 }
 
-ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length, int *masked)
+ls_status ls_dataset_sample_measures(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length,
+				     int *masked)
 {
 	const ls_dataset_info *info = &dataset->info;
 	int tokens = 0, asked = 0;
@@ -408,10 +414,10 @@ static ls_status masked_check(const ls_dataset *dataset, uint64_t index, const l
 	return LS_OK;
 }
 
-ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out)
+ls_status ls_dataset_sample_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
-	int length, masked;
-	LS_TRY(ls_dataset_measure_text(dataset, index, epoch, &length, &masked));
+	int length = 0, masked = 0;
+	LS_TRY(ls_dataset_sample_measures(dataset, index, epoch, &length, &masked));
 	out->length = out->masked = 0;
 	out->label = 0;
 	LS_TRY(dataset->ops.read_text(dataset->self, index, epoch, out));

@@ -2,7 +2,7 @@
  * dataset.h - the private part of lockstep/data.h.
  *
  * Every dataset of images that comes with Lockstep has samples of bytes (0 is background, 255 is ink), but for arrays
- * of floats. Floats are made from bytes in one place, ls_dataset_read(), by a table of 256 levels per channel:
+ * of floats. Floats are made from bytes in one place, ls_dataset_sample(), by a table of 256 levels per channel:
  * (x / 255 - mean) / deviation. Named datasets have constants of their own, others are measured (normalise.h). What
  * `lockstep data make` writes is these bytes and these constants, so a dataset on disk and the virtual one agree
  * exactly. Floats x become (x - mean) / deviation: those that somebody made of bytes by x / 255 have the same bits as
@@ -34,6 +34,16 @@ struct ls_dataset {
 	const char *columns;            /* see ls_dataset_columns(); NULL: not a table */
 	ls_status (*read_label)(void *self, uint64_t index, int32_t *label); /* without the sample; NULL: read both */
 };
+
+#define LS_DATASET_KIND "dataset" /* handles.h */
+
+/* ls_dataset_read(), _read_text(), _measure_text() and _read_targets() of a dataset that is known to be alive: threads
+ * that read samples at the same time do not meet at a lock. */
+ls_status ls_dataset_sample(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
+ls_status ls_dataset_sample_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
+ls_status ls_dataset_sample_measures(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length,
+				     int *masked);
+ls_status ls_dataset_sample_targets(const ls_dataset *dataset, uint64_t index, float *targets);
 
 /* Use samples only if this returns LS_OK after reading them: another process may cut the files short meanwhile. */
 ls_status ls_dataset_check(const ls_dataset *dataset);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/names.h"
+#include "data/dataset.h"
 #include "data/readers/table_schema.h"
 #include "data/task.h"
 
@@ -30,7 +31,7 @@ static ls_status print_classes(const ls_dataset *set, const ls_table_schema *s, 
 
 	for (uint64_t i = 0; status == LS_OK && i < set->info.samples; i++) {
 		int32_t label = 0;
-		status = ls_dataset_read(set, i, features, &label);
+		status = ls_dataset_sample(set, i, features, &label);
 		count[label]++;
 	}
 	for (int i = 0; status == LS_OK && i < set->info.classes && i < CLASSES_SHOWN; i++)

@@ -41,7 +41,7 @@ static ls_status look(const ls_dataset *set, summary *s, ls_text_sample *sample)
 {
 	s->looked = set->info.samples < SAMPLES_MAX ? set->info.samples : SAMPLES_MAX;
 	for (uint64_t i = 0; i < s->looked; i++) {
-		LS_TRY(ls_dataset_read_text(set, i, 0, sample));
+		LS_TRY(ls_dataset_sample_text(set, i, 0, sample));
 		s->lengths[sample->length]++;
 		s->labels[sample->label]++;
 		s->tokens += (uint64_t)sample->length;

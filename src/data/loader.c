@@ -157,7 +157,7 @@ static ls_status step_masked(const ls_loader *loader, const ls_permutation *orde
 	for (uint64_t i = 0; loader->dataset->info.masked_max && i < (uint64_t)microbatch->step_samples; i++) {
 		int length, masked;
 		uint64_t index = sample_at(loader, order, begin + i);
-		LS_TRY(ls_dataset_measure_text(loader->dataset, index, microbatch->epoch, &length, &masked));
+		LS_TRY(ls_dataset_sample_measures(loader->dataset, index, microbatch->epoch, &length, &masked));
 		sum += masked;
 	}
 	*memory = (step_memory){ microbatch->epoch, microbatch->step, sum, 1 };
@@ -171,7 +171,7 @@ static ls_status targets_read(const ls_loader *loader, slot *s, int64_t i, uint6
 	float *row = s->targets + i * count;
 
 	if (loader->dataset->info.targets)
-		return ls_dataset_read_targets(loader->dataset, index, row);
+		return ls_dataset_sample_targets(loader->dataset, index, row);
 	memset(row, 0, (size_t)count * sizeof(*row));
 	row[s->labels[i]] = 1;
 	return LS_OK;
@@ -189,8 +189,8 @@ static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin, ste
 		uint64_t index = s->samples[i] = sample_at(loader, &order, begin + (uint64_t)i);
 		LS_TRY(s->microbatch.text ? ls_microbatch_text_read(&s->text, loader->dataset, i, index,
 								    s->microbatch.epoch, &s->labels[i])
-					  : ls_dataset_read(loader->dataset, index, s->images + (size_t)i * values,
-							    &s->labels[i]));
+					  : ls_dataset_sample(loader->dataset, index, s->images + (size_t)i * values,
+							      &s->labels[i]));
 		if (s->targets)
 			LS_TRY(targets_read(loader, s, i, index));
 		if (loader->options.transforms && s->microbatch.images)

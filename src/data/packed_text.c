@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/dataset.h"
 
 static size_t array_bytes(int64_t count)
 {
@@ -47,7 +48,7 @@ ls_status ls_microbatch_text_read(ls_microbatch_text *text, const ls_dataset *da
 				  .segments = text->segment + row,
 				  .places = text->masked_at + masked,
 				  .targets = text->target + masked };
-	LS_TRY(ls_dataset_read_text(dataset, index, epoch, &sample));
+	LS_TRY(ls_dataset_sample_text(dataset, index, epoch, &sample));
 	for (int k = 0; k < sample.masked; k++)
 		text->masked_at[masked + k] += row;
 	text->start[i + 1] = row + sample.length;

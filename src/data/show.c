@@ -106,7 +106,7 @@ static ls_status draw_row(const sheet *s, uint64_t row)
 	int32_t label;
 
 	for (int64_t column = -1; column < (int64_t)s->epochs; column++) {
-		LS_TRY(ls_dataset_read(s->set, index, s->image, &label));
+		LS_TRY(ls_dataset_sample(s->set, index, s->image, &label));
 		if (column >= 0)
 			LS_TRY(ls_transforms_apply(&s->transforms, s->set, (uint64_t)column, index, s->image, NULL,
 						   scratch));

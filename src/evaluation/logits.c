@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "checkpoint/safetensors.h"
+#include "data/dataset.h"
 
 enum { LOGITS, LABELS, WANTED, IMAGES, TOKENS, SEGMENTS, STARTS, MASKED, TARGETS, KINDS };
 
@@ -47,7 +48,7 @@ static ls_status measure(ls_logits *o, const ls_dataset *set)
 		return ls_fail(LS_EMEMORY, "no memory for the places of %zu samples; use options.samples", o->samples);
 	for (size_t i = 0; i < o->samples; i++) {
 		int length, masked;
-		LS_TRY(ls_dataset_measure_text(set, i, 0, &length, &masked));
+		LS_TRY(ls_dataset_sample_measures(set, i, 0, &length, &masked));
 		o->start[i + 1] = o->start[i] + length;
 		o->masked_start[i + 1] = o->masked_start[i] + masked;
 	}

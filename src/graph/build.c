@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/handles.h"
 #include "graph/graph.h"
 #include "ops/shape.h"
 
@@ -26,7 +27,7 @@ ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format,
 
 int ls_graph_usable(ls_graph *graph, ls_value x)
 {
-	if (graph->status != LS_OK)
+	if (ls_handle_check(graph, LS_GRAPH_KIND) != LS_OK || graph->status != LS_OK)
 		return 0;
 	if (graph->finished)
 		ls_graph_mistake(graph, LS_EINVALID, "the graph is finished; no layer can be added");
@@ -166,16 +167,16 @@ static ls_value add_operator(ls_graph *graph, const ls_op_type *type, const char
 			     const void *attributes, int borrowed)
 {
 	ls_value readables[LS_INPUTS_MAX];
+
+	for (int k = 0; k < type->input_count; k++)
+		if (!ls_graph_usable(graph, inputs[k]))
+			return invalid;
 	ls_shape s = { .type = type,
 		       .arena = &graph->arena,
 		       .name = name,
 		       .tokens_max = graph->tokens_max,
 		       .masked_max = graph->masked_max,
 		       .borrowed = borrowed != LS_NONE ? &graph->params.rows[borrowed] : NULL };
-
-	for (int k = 0; k < type->input_count; k++)
-		if (!ls_graph_usable(graph, inputs[k]))
-			return invalid;
 	ls_status status = check_kind(graph, type, name);
 	for (int k = 0; k < type->input_count && status == LS_OK; k++) {
 		readables[k] = readable(graph, type, inputs[k]);

@@ -46,7 +46,7 @@ ls_value ls_graph_operator(ls_graph *graph, const ls_operator *given, const char
 	ls_custom_attributes custom = { 0 };
 	ls_operator row;
 
-	if (graph->status != LS_OK)
+	if (ls_graph_check(graph) != LS_OK)
 		return invalid;
 	ls_status status = ls_custom_read_operator(&row, given);
 	if (status == LS_OK)
@@ -65,7 +65,7 @@ void ls_graph_loss(ls_graph *graph, const ls_loss *given, ls_value x, const void
 	ls_custom_attributes custom = { 0 };
 	ls_loss row;
 
-	if (graph->status != LS_OK)
+	if (ls_graph_check(graph) != LS_OK)
 		return;
 	ls_status status = ls_custom_read_loss(&row, given);
 	if (status == LS_OK)

@@ -1,6 +1,7 @@
 /*
  * facts.c - queries about a graph: producer and consumers of a value, and the cost of a finished graph.
  */
+#include "base/handles.h"
 #include "graph/graph.h"
 
 int ls_graph_consumers(const ls_graph *graph, int value)
@@ -148,6 +149,8 @@ double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_paddin
 
 ls_graph_facts ls_graph_describe(const ls_graph *graph)
 {
+	if (ls_handle_check(graph, LS_GRAPH_KIND) != LS_OK)
+		return (ls_graph_facts){ 0 };
 	ls_graph_facts facts = { .parameters = graph->params.trainable,
 				 .gradient_bytes = graph->params.reachable * sizeof(float) };
 	for (int i = 0; i < graph->node_count; i++) {

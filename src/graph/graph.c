@@ -21,13 +21,17 @@ ls_status ls_graph_new(ls_graph **out)
 	if (!graph)
 		return ls_fail(LS_EMEMORY, "no memory for a graph");
 	graph->input = graph->logits = LS_NONE;
-	*out = graph;
-	return LS_OK;
+	ls_status status = ls_handle_add(graph, LS_GRAPH_KIND);
+	if (status == LS_OK)
+		*out = graph;
+	else
+		free(graph);
+	return status;
 }
 
 void ls_graph_free(ls_graph *graph)
 {
-	if (!graph)
+	if (!graph || !ls_handle_remove(graph, LS_GRAPH_KIND))
 		return;
 	ls_arena_release(&graph->arena);
 	free(graph->values);
@@ -48,7 +52,7 @@ static ls_value add_input(ls_graph *graph, ls_tensor tensor)
 
 ls_value ls_input(ls_graph *graph, int channels, int height, int width)
 {
-	if (graph->status != LS_OK)
+	if (ls_graph_check(graph) != LS_OK)
 		return invalid;
 	if (graph->input != LS_NONE)
 		return ls_graph_mistake(graph, LS_EINVALID, "a graph has one input; ls_input() is its second");
@@ -60,7 +64,7 @@ ls_value ls_input(ls_graph *graph, int channels, int height, int width)
 
 ls_value ls_text_input(ls_graph *graph, int longest, int masked)
 {
-	if (graph->status != LS_OK)
+	if (ls_graph_check(graph) != LS_OK)
 		return invalid;
 	if (graph->input != LS_NONE)
 		return ls_graph_mistake(graph, LS_EINVALID, "a graph has one input; ls_text_input() is its second");
@@ -97,7 +101,7 @@ ls_value ls_text_input(ls_graph *graph, int longest, int masked)
 static const void *take(ls_graph *graph, void *own, size_t own_size, const void *options, size_t size)
 {
 	ls_status status = ls_options_copy(own, own_size, options, size);
-	if (status != LS_OK)
+	if (status != LS_OK && ls_handle_check(graph, LS_GRAPH_KIND) == LS_OK)
 		ls_graph_mistake(graph, status, "%s", ls_last_error());
 	return own;
 }
@@ -249,6 +253,7 @@ static void order_borrowers(ls_graph *graph)
 
 ls_status ls_graph_check(const ls_graph *graph)
 {
+	LS_TRY(ls_handle_check(graph, LS_GRAPH_KIND));
 	return graph->status == LS_OK ? LS_OK : ls_fail(graph->status, "%s", graph->message);
 }
 
@@ -269,7 +274,7 @@ static void add_usual_loss(ls_graph *graph, ls_value output)
 
 ls_status ls_graph_finish(ls_graph *graph, ls_value output)
 {
-	LS_TRY(ls_argument_check(graph, "graph"));
+	LS_TRY(ls_handle_check(graph, LS_GRAPH_KIND));
 	if (ls_graph_usable(graph, output))
 		LS_TRY(check_output(graph, output));
 	if (graph->status == LS_OK && graph->loss_count == 0)
@@ -302,6 +307,7 @@ ls_status ls_graph_finish_language(ls_graph *graph, ls_value token_logits)
 {
 	if (ls_graph_usable(graph, token_logits) && graph->values[token_logits.id].domain != LS_MASKED)
 		return ls_fail(LS_EINVALID, "logits of tokens must be made of masked positions (ls_masked_positions)");
+	LS_TRY(ls_graph_check(graph));
 	graph->predicts_next = 1;
 	return ls_graph_finish(graph, token_logits);
 }

@@ -16,6 +16,8 @@
 
 enum { LS_LOSSES_MAX = 4 };
 
+#define LS_GRAPH_KIND "graph" /* handles.h */
+
 struct ls_graph {
 	ls_arena arena;
 	ls_status status; /* of the first mistake */
@@ -54,7 +56,7 @@ ls_value ls_graph_add_borrower(ls_graph *graph, const ls_op_type *type, const ch
 __attribute__((format(printf, 3, 4))) ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format,
 								...);
 
-/* The graph is open, without a mistake so far, and x is one of its values. */
+/* The graph is alive and open, without a mistake so far, and x is one of its values. */
 int ls_graph_usable(ls_graph *graph, ls_value x);
 
 /* A value that no node makes: the graph's input. */

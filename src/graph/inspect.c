@@ -4,6 +4,7 @@
 #include <lockstep/inspect.h>
 #include <string.h>
 
+#include "base/handles.h"
 #include "graph/graph.h"
 #include "ops/custom.h"
 
@@ -27,9 +28,14 @@ static void list_params(const ls_node *node, ls_graph_node *out)
 			out->param[out->params++] = node->params[slot];
 }
 
+static int is_finished(const ls_graph *graph)
+{
+	return ls_handle_check(graph, LS_GRAPH_KIND) == LS_OK && graph->finished;
+}
+
 int ls_graph_node_at(const ls_graph *graph, int i, ls_graph_node *out)
 {
-	if (!graph->finished || i < 0 || i >= graph->node_count + graph->loss_count)
+	if (!is_finished(graph) || i < 0 || i >= graph->node_count + graph->loss_count)
 		return 0;
 	int is_loss = i >= graph->node_count;
 	const ls_node *node = is_loss ? &graph->losses[i - graph->node_count] : &graph->nodes[i];
@@ -51,7 +57,7 @@ int ls_graph_node_at(const ls_graph *graph, int i, ls_graph_node *out)
 
 int ls_graph_param_at(const ls_graph *graph, int i, ls_graph_param *out)
 {
-	if (!graph->finished || i < 0 || (size_t)i >= graph->params.count)
+	if (!is_finished(graph) || i < 0 || (size_t)i >= graph->params.count)
 		return 0;
 	const ls_param *param = &graph->params.rows[i];
 	*out = (ls_graph_param){ .name = param->name, .is_trained = ls_param_is_trained(param), .rank = param->rank };
@@ -61,5 +67,7 @@ int ls_graph_param_at(const ls_graph *graph, int i, ls_graph_param *out)
 
 ls_value_shape ls_graph_input_shape(const ls_graph *graph)
 {
+	if (ls_handle_check(graph, LS_GRAPH_KIND) != LS_OK)
+		return (ls_value_shape){ 0 };
 	return graph->input == LS_NONE ? (ls_value_shape){ 0 } : ls_value_shape_of(&graph->values[graph->input]);
 }

@@ -13,9 +13,9 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "predict/inputs.h"
-#include "predict/outputs.h"
 #include "predict/prediction_lines.h"
 #include "trained/model_handle.h"
+#include "trained/outputs.h"
 
 #define BATCH_MAX ((int64_t)1 << 20)
 #define BATCH_DEFAULT 256
@@ -114,7 +114,7 @@ static ls_status flush_batch(prediction *p)
 	if (p->count == 0)
 		return LS_OK;
 	LS_TRY(p->texts ? ls_model_predict_text(p->model, p->texts, p->count, p->logits)
-			: ls_model_predict(p->model, p->images, p->count, p->logits));
+			: ls_model_predict_unchecked(p->model, p->images, p->count, p->logits));
 	LS_TRY(ls_model_interpret(p->model, p->logits, p->count));
 	ls_status status = LS_OK;
 	for (int64_t i = 0; status == LS_OK && i < p->count; i++)

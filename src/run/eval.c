@@ -10,6 +10,7 @@
 
 #include "backends/devices.h"
 #include "base/files.h"
+#include "base/handles.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -75,7 +76,7 @@ static ls_status open_data(evaluation *e)
 
 	e->set = e->options->set;
 	if (e->set)
-		return LS_OK;
+		return ls_handle_check(e->set, LS_DATASET_KIND);
 	if (!e->trained.settings.data)
 		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add options.data NAME",
 			       e->trained.weights.file);

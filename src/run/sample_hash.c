@@ -20,7 +20,7 @@ static ls_status hash_image(const ls_dataset *set, uint64_t index, void *room, u
 	size_t values = ls_dataset_values(ls_dataset_describe(set));
 	int32_t label = 0;
 
-	LS_TRY(ls_dataset_read(set, index, room, &label));
+	LS_TRY(ls_dataset_sample(set, index, room, &label));
 	*hash = mix(mix(*hash, room, values * sizeof(float)), &label, sizeof(label));
 	return LS_OK;
 }
@@ -31,7 +31,7 @@ static ls_status hash_targets(const ls_dataset *set, uint64_t index, void *room,
 
 	if (targets == 0)
 		return LS_OK;
-	LS_TRY(ls_dataset_read_targets(set, index, room));
+	LS_TRY(ls_dataset_sample_targets(set, index, room));
 	*hash = mix(*hash, room, targets * sizeof(float));
 	return LS_OK;
 }
@@ -44,7 +44,7 @@ static ls_status hash_text(const ls_dataset *set, uint64_t index, int32_t *room,
 			     .places = room + 2 * info->tokens_max,
 			     .targets = room + 2 * info->tokens_max + info->masked_max };
 
-	LS_TRY(ls_dataset_read_text(set, index, 0, &s));
+	LS_TRY(ls_dataset_sample_text(set, index, 0, &s));
 	*hash = mix(*hash, s.tokens, (size_t)s.length * sizeof(int32_t));
 	*hash = mix(*hash, s.segments, (size_t)s.length * sizeof(int32_t));
 	*hash = mix(*hash, s.places, (size_t)s.masked * sizeof(int32_t));

@@ -410,11 +410,22 @@ static ls_status build(ls_setup *s)
 	return make_evaluators(s);
 }
 
+/* What the program brings is alive. */
+static ls_status check_handles(const ls_train_options *o)
+{
+	if (o->graph)
+		LS_TRY(ls_handle_check(o->graph, LS_GRAPH_KIND));
+	if (o->train_set)
+		LS_TRY(ls_handle_check(o->train_set, LS_DATASET_KIND));
+	return o->test_set ? ls_handle_check(o->test_set, LS_DATASET_KIND) : LS_OK;
+}
+
 /* The graph is the model's, and its name goes into what the run keeps. */
 static ls_status use_model(ls_setup *s)
 {
 	ls_train_options *o = &s->asked;
 
+	LS_TRY(check_handles(o));
 	if (!o->model_handle)
 		return LS_OK;
 	LS_TRY(ls_handle_check(o->model_handle, LS_MODEL_KIND));

@@ -9,6 +9,7 @@
 #include "base/handles.h"
 #include "base/names.h"
 #include "base/options.h"
+#include "data/dataset.h"
 #include "run/trainer_handle.h"
 #include "settings/model.h"
 #include "trainer/evaluate.h"
@@ -345,8 +346,9 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(check_pending(t, 0));
-	if (!dataset || steps < 0)
-		return ls_fail(LS_EINVALID, "%s", dataset ? "the number of steps is negative" : "the dataset is NULL");
+	LS_TRY(ls_handle_check(dataset, LS_DATASET_KIND));
+	if (steps < 0)
+		return ls_fail(LS_EINVALID, "the number of steps is negative");
 	LS_TRY(ls_graph_fits(t->node->graph, ls_dataset_describe(dataset)));
 	if (ls_dataset_describe(dataset)->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
@@ -399,8 +401,7 @@ ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, 
 	ls_trainer_use outer;
 
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
-	if (!dataset)
-		return ls_fail(LS_EINVALID, "the dataset is NULL");
+	LS_TRY(ls_handle_check(dataset, LS_DATASET_KIND));
 	LS_TRY(ls_argument_check(result, "result"));
 	LS_TRY(ls_trainer_begin(t, "ls_trainer_evaluate_dataset", &outer));
 	return ls_trainer_end(t, &outer, evaluate(t, dataset, result));

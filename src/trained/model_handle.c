@@ -123,8 +123,7 @@ static ls_status make(ls_model *model, const ls_graph *graph, uint64_t seed)
 ls_status ls_model_new(ls_model **out, ls_graph *graph, uint64_t seed)
 {
 	LS_TRY(ls_argument_check(out, "out"));
-	if (!graph)
-		return ls_fail(LS_EINVALID, "the graph is NULL");
+	LS_TRY(ls_handle_check(graph, LS_GRAPH_KIND));
 	ls_model *model = alloc_model();
 	ls_status status = model ? make(model, graph, seed) : LS_EMEMORY;
 

@@ -5,6 +5,8 @@
 #include "base/exact_math.h"
 #include "base/handles.h"
 #include "trained/model_handle.h"
+#include "trained/outputs.h"
+#include "trainer/sample_check.h"
 
 /* Weights may have been set since the last time. */
 static ls_status begin(ls_model *model)
@@ -31,11 +33,20 @@ static ls_status check_count(int64_t count)
 	return count >= 0 ? LS_OK : ls_fail(LS_EINVALID, "%lld samples cannot be predicted", (long long)count);
 }
 
-ls_status ls_model_predict(ls_model *model, const float *images, int64_t count, float *logits)
+ls_status ls_model_predict_unchecked(ls_model *model, const float *images, int64_t count, float *logits)
 {
 	LS_TRY(check_count(count));
 	LS_TRY(begin(model));
 	return ls_predictor_run(model->predictor, images, count, logits);
+}
+
+ls_status ls_model_predict(ls_model *model, const float *images, int64_t count, float *logits)
+{
+	LS_TRY(ls_model_check_usable(model));
+	const ls_graph *graph = model->trained.graph;
+	if (images && graph->tokens_max == 0)
+		LS_TRY(ls_sample_check_images(graph, images, count));
+	return ls_model_predict_unchecked(model, images, count, logits);
 }
 
 ls_status ls_model_predict_text(ls_model *model, const ls_text_sample *samples, int64_t count, float *logits)

@@ -200,6 +200,20 @@ ls_status ls_model_normalise_floats(const ls_model *model, float *values)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
+int ls_model_column_at(const ls_model *model, size_t i, ls_model_column *out)
+{
+	if (ls_handle_check(model, LS_MODEL_KIND) != LS_OK || i >= model->table.inputs)
+		return 0;
+	const ls_table_column *column = &model->table.input[i];
+	if (out)
+		*out = (ls_model_column){ .name = column->name };
+	if (out && column->is_category) {
+		out->categories = (const char *const *)column->value;
+		out->category_count = column->values;
+	}
+	return 1;
+}
+
 ls_status ls_model_read_row(const ls_model *model, const char *const *names, const char *const *values, size_t count,
 			    float *features)
 {

@@ -96,20 +96,24 @@ static ls_status check_finite(const float *x, size_t count, int64_t i, const cha
 		       of, isnan(x[k]) ? "NaN" : "infinite", all);
 }
 
-static ls_status check_images(const ls_graph *graph, const ls_batch *batch)
+ls_status ls_sample_check_images(const ls_graph *graph, const float *images, int64_t count)
 {
 	size_t floats = ls_sample_floats(graph);
 
+	for (int64_t i = 0; i < count; i++)
+		LS_TRY(check_finite(images + (size_t)i * floats, floats, i, "the image", "images"));
+	return LS_OK;
+}
+
+static ls_status check_images(const ls_graph *graph, const ls_batch *batch)
+{
 	if (!batch->images || (!batch->labels && !batch->targets))
 		return ls_fail(LS_EMISMATCH, "the model takes images and their labels: batch.%s is NULL%s",
 			       batch->images ? "labels" : "images",
 			       batch->text ? ", and batch.text is for models of text" : "");
-	for (int64_t i = 0; i < batch->count; i++) {
-		if (batch->labels)
-			LS_TRY(check_label(graph, i, batch->labels[i]));
-		LS_TRY(check_finite(batch->images + (size_t)i * floats, floats, i, "the image", "images"));
-	}
-	return LS_OK;
+	for (int64_t i = 0; batch->labels && i < batch->count; i++)
+		LS_TRY(check_label(graph, i, batch->labels[i]));
+	return ls_sample_check_images(graph, batch->images, batch->count);
 }
 
 /* One per output; classes have probabilities. */

@@ -11,6 +11,9 @@
 /* Tokens and segments of sample i. */
 ls_status ls_sample_check_text(const ls_graph *graph, const ls_text_sample *sample, int64_t i);
 
+/* Images, or rows of features, are finite numbers: (count, C, H, W). */
+ls_status ls_sample_check_images(const ls_graph *graph, const float *images, int64_t count);
+
 /* 1 to `most` samples of the model's kind, with labels, everything in range and finite. */
 ls_status ls_sample_check(const ls_graph *graph, const ls_batch *batch, int64_t most);
 

@@ -1,6 +1,7 @@
-"""grow.py BUILD OUT: headers and libraries of a later version, whose options have one field more.
+"""grow.py BUILD OUT: headers and libraries of a later version, whose structs that can grow have one field more.
 
-OUT/include has the public headers with `grown` at the end of every struct of options, 42 in its INIT macro; OUT/lib the
+OUT/include has the public headers with `grown` at the end of every struct that begins with its size and of operators'
+attributes, 42 in its INIT macro; OUT/lib the
 libraries made with them: objects that depend on a changed header are compiled once more, the others are the build's.
 In these libraries ls_options_take() checks that `grown` is 42 for a program that does not know it, and notes in the file
 $GROWN_LOG whose options it took.
@@ -39,17 +40,19 @@ int __wrap_ls_options_take(void *own, size_t own_size, const void *given, size_t
 
 
 def grow(text):
-    """A header with one field more in each struct of options; what was changed."""
+    """A header with one field more in each struct that can grow; what was changed."""
     names = []
 
     def one(match):
         body, name = match[1], match[2]
-        names.append(name)
         fields = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+        if not name.endswith("_options") and not fields.lstrip().startswith("size_t size;"):
+            return match[0]
+        names.append(name)
         wide = re.search(r"\*|size_t|int64_t|double", fields)  # the field must leave no padding before it or behind it
         return "typedef struct %s {%s\t%s grown;\n} %s;" % (name, body, "long long" if wide else "int", name)
 
-    text = re.sub(r"typedef struct ls_\w+_options \{((?:(?!\n\}).)*\n)\} (ls_\w+_options);", one, text, flags=re.S)
+    text = re.sub(r"typedef struct ls_\w+ \{((?:(?!\n\}).)*\n)\} (ls_\w+);", one, text, flags=re.S)
     for name in names:
         text = text.replace(".size = sizeof(%s)" % name, ".size = sizeof(%s), .grown = 42" % name)
     return text, names

@@ -52,8 +52,13 @@ def images():
     return [list(data[i : i + 784]) for i in range(0, len(data), 784)]
 
 
+def texts():
+    """Lines of 0 to 40 words."""
+    return open("many.txt").read().split("\n")[:-1]
+
+
 def expected():
-    """What `lockstep predict --top 10` said of each image."""
+    """What `lockstep predict --top 10` said of each image or text."""
     lines = [json.loads(line) for line in open("expected.jsonl")]
     return [[(c["label"], c["probability"]) for c in line["top"]] for line in lines]
 
@@ -63,10 +68,10 @@ def read(prediction):
 
 
 def make(seed, most):
-    """A request of a random number of random images, and which they are."""
+    """A request of a random number of random samples, and which they are."""
     r = random.Random(seed)
-    chosen = [r.randrange(len(pictures)) for _ in range(r.choice([1, 1, 1, 2, 3, most]))]
-    return json.dumps({"inputs": [pictures[i] for i in chosen], "top": 10}).encode(), chosen
+    chosen = [r.randrange(len(samples)) for _ in range(r.choice([1, 1, 1, 2, 3, most]))]
+    return json.dumps({field: [samples[i] for i in chosen], "top": 10}).encode(), chosen
 
 
 def check(status, body, chosen):
@@ -123,7 +128,7 @@ def load(seconds):
 
 def slow(seconds):
     """Connections that never complete a request: how long the server lets them."""
-    whole = json.dumps({"inputs": [pictures[0]]}).encode()
+    whole = json.dumps({"inputs": [samples[0]]}).encode()
     kinds = {
         "silent": b"",
         "head": b"POST /predict HTTP/1.1\r\nHost: x\r\nX: ",
@@ -147,7 +152,8 @@ def slow(seconds):
                 pass
             except OSError:
                 closed = True
-        said = re.match(rb"HTTP/1\.1 (\d+) .*?\r\n\r\n\{.*\}$", last, re.S)
+        said = re.match(rb"HTTP/1\.1 (\d+) .*?Content-Length: (\d+)\r\n\r\n(\{.*\})$", last, re.S)
+        assert not said or int(said[2]) == len(said[3]), last
         print(name, "open" if not closed else said[1].decode() if said else "closed")
 
 
@@ -218,10 +224,11 @@ def prompt(text):
         print(answer(s)[0])
 
 
-pictures = images()
+field, samples = ("text", texts()) if what == "texts" else ("inputs", images())
 truth = expected()
 {
     "many": lambda: many(int(arguments[0])),
+    "texts": lambda: many(int(arguments[0])),
     "load": lambda: load(float(arguments[0])),
     "slow": lambda: slow(float(arguments[0])),
     "half": half,

@@ -194,6 +194,15 @@ if command -v curl >/dev/null && ! timeout 60 "$LOCKSTEP" serve houses --listen 
 	server=$!
 	wait_for 60 grep -q '^listening on' listening
 	url=$(sed -n 's/^listening on //p' listening)
+	curl -s -m 60 -o answer "$url/"
+	ok "a served table describes its columns and targets" python3 -c '
+import json
+o = json.load(open("answer"))
+assert o["input"] == {"kind": "table", "columns": [
+    {"name": "area", "kind": "number"}, {"name": "city", "kind": "category", "values": ["Lyon", "Oslo"]},
+    {"name": "age", "kind": "number"}]}, o["input"]
+assert o["targets"] == 1 and o["names"] == ["price"] and "classes" not in o, o
+assert "rows" in o["paths"]["POST /predict"] and "images" not in o["paths"]["POST /predict"], o["paths"]'
 	curl -s -m 60 -o answer -H 'Content-Type: application/json' -d '{"rows": [{"age": 10, "city": "Oslo", "area": 100}, {}]}' "$url/predict"
 	ok "rows of columns are served" python3 -c '
 import json
@@ -202,6 +211,13 @@ written = json.loads(open("new.out").readline())["values"]["price"]
 assert len(served) == 2 and abs(served[0] - written) < 1e-6 * abs(written), (served, written)'
 	curl -s -m 60 -o answer -H 'Content-Type: application/json' -d '{"rows": [{"age": "old"}]}' "$url/predict"
 	like "a bad value is refused" "$(cat answer)" "rows\[0\].*column 'age' is 'old', not a number"
+	curl -s -m 60 -o answer -d '{"inputs": [[1, 2, 3, 4]]}' "$url/predict"
+	like "numbers are refused, as the model takes rows" "$(cat answer)" 'the model takes rows of a table; expected ..rows.., not ..inputs'
+	curl -s -m 60 -o answer -d '{}' "$url/predict"
+	like "a request without rows gets to know the columns" "$(cat answer)" 'no ..rows..: a list of objects with values of the columns area, city, age'
+	printf '\211PNG' | curl -s -m 60 -o answer --data-binary @- "$url/predict"
+	like "an image is refused" "$(cat answer)" 'the model takes rows of a table, not images'
+	is "nothing is warned of" "$(cat serve.err)" ""
 	kill -TERM "$server"
 	wait "$server"
 fi

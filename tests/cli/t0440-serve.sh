@@ -113,12 +113,12 @@ bad none 400 '..inputs.. is not a list with at least one element'
 bad flat 400 'inputs\[0\] is not a list; expected 784 numbers'
 bad large 400 'inputs\[0\]\[0\] is larger than a float can be'
 bad infinite 422 'inputs\[1\]: output 0 of the model is NaN: the values of the input are too large'
-bad both 400 'the request has more than one of'
+bad both 400 'the request has both'
 bad field 400 '..topp.. is not a field of a request'
 bad top 400 '..top.. is not a whole number'
 bad base64 400 'images\[0\]: base64 that is cut short'
 bad file 400 'images\[0\] is neither a PNG nor a JPEG'
-bad text 400 'the model takes images; expected ..inputs..'
+bad text 400 'the model takes images; expected ..inputs.. or ..images.., not ..text..'
 bad many 400 '..images.. has 5000 elements; at most 4096'
 bad nan 400 'request:1: not acceptable JSON'
 bad json 400 'request:1: not acceptable JSON'
@@ -313,6 +313,26 @@ is "text that is no string" "$(ask -g -d '{"text": [1]}' "$url/predict") $(cat a
 is "text that is no UTF-8" "$(printf '{"text": ["\xff"]}' | ask -g --data-binary @- "$url/predict")" 400
 stop
 is "it ends" "$?" 0
+
+# Texts of 0 to 40 words, some of which are cut: tokens of different samples lie beside each other in a batch.
+awk 'BEGIN { srand(440); split("good bad film plot acting great dull .", w, " "); for (i = 0; i < 200; i++) {
+	line = ""; for (k = int(rand() * 41); k > 0; k--) line = line " " w[int(rand() * 8) + 1]; print line } }' >many.txt
+"$LOCKSTEP" predict text many.txt --top 10 --format jsonl >expected.jsonl 2>predict.err
+is "texts of mixed lengths" "$(wc -l <expected.jsonl)" 200
+for how in "--max-batch 64" "--max-batch 7 --max-wait-ms 5 --devices 1 --threads 2"; do
+	: >listening
+	# shellcheck disable=SC2086 # words
+	"$LOCKSTEP" serve text --listen 127.0.0.1:0 $how --max-connections 400 >listening 2>serve.err &
+	server=$!
+	wait_for 60 grep -q '^listening on' listening
+	url=$(sed -n 's/^listening on //p' listening)
+	is "300 concurrent requests of texts with $how: every answer has the bits of predict" "$(client texts 300)" "300 right"
+	batches=$(curl -s "$url/metrics" | sed -n 's/^lockstep_batch_samples_count //p')
+	samples=$(curl -s "$url/metrics" | sed -n 's/^lockstep_samples_total //p')
+	ok "in $batches batches of $samples samples" test "$batches" -lt "$samples"
+	stop
+	is "and it ends" "$?" 0
+done
 
 is "no server is left behind" "$(jobs -rp)" ""
 test_end

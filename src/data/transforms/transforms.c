@@ -197,7 +197,7 @@ static ls_status read_targets(const ls_transforms *t, const ls_dataset *dataset,
 			      float *out)
 {
 	if (dataset->info.targets)
-		return ls_dataset_read_targets(dataset, index, out);
+		return ls_dataset_sample_targets(dataset, index, out);
 	memset(out, 0, (size_t)t->targets * sizeof(*out));
 	out[label] = 1;
 	return LS_OK;
@@ -216,7 +216,7 @@ static ls_status mix(const ls_transforms *t, const ls_dataset *dataset, const ls
 	partner %= dataset->info.samples;
 	other.values = image->scratch + ls_transform_scratch(t->channels, t->height, t->width);
 	float *others = other.values + ls_dataset_values(&dataset->info);
-	LS_TRY(ls_dataset_read(dataset, partner, other.values, &label));
+	LS_TRY(ls_dataset_sample(dataset, partner, other.values, &label));
 	change(t, &other, epoch, partner);
 	float own = t->row[place]->mix(image, other.values, t->numbers[place], &draw);
 	if (!targets)

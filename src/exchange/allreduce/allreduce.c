@@ -263,7 +263,7 @@ static ls_status all_gather(ls_allreduce *a, float *out)
 ls_status ls_allreduce_sum(ls_allreduce *a, const ls_contribution *mine, int64_t count, int64_t contributions,
 			   float *out, size_t floats)
 {
-	LS_TRY(ls_argument_check(a, "allreduce"));
+	LS_TRY(ls_handle_check(a, LS_ALLREDUCE_KIND));
 	if (a->is_broken)
 		return ls_fail(LS_EPEER, "all-reduce: an earlier call lost a rank; end the program and start it again");
 	ls_status status = ls_allreduce_check(mine, count, contributions, out, floats);

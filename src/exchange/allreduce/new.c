@@ -22,10 +22,8 @@ static void park(ls_allreduce *a)
 		;
 }
 
-void ls_allreduce_free(ls_allreduce *a)
+static void release(ls_allreduce *a)
 {
-	if (!a)
-		return;
 	if (a->transport)
 		a->transport->ops->free(a->transport);
 	ls_floats_free(a->scratch, a->scratch_floats);
@@ -44,6 +42,12 @@ void ls_allreduce_free(ls_allreduce *a)
 	free(a->out_of_memory);
 	free(a->headers);
 	free(a);
+}
+
+void ls_allreduce_free(ls_allreduce *a)
+{
+	if (a && ls_handle_remove(a, LS_ALLREDUCE_KIND))
+		release(a);
 }
 
 ls_status ls_allreduce_over(ls_allreduce **out, ls_transport *transport, double timeout)
@@ -67,12 +71,17 @@ ls_status ls_allreduce_over(ls_allreduce **out, ls_transport *transport, double 
 	a->place = calloc(ranks, sizeof(*a->place));
 	a->memory = calloc(ranks, sizeof(*a->memory));
 	a->out_of_memory = calloc(ranks, sizeof(*a->out_of_memory));
-	if (!a->headers || !a->done || !a->pending || !a->partials || !a->place || !a->memory || !a->out_of_memory) {
-		ls_allreduce_free(a);
-		return ls_fail(LS_EMEMORY, "all-reduce: no memory for %zu ranks", ranks);
+	ls_status status = ls_handle_add(a, LS_ALLREDUCE_KIND);
+	if (status == LS_OK &&
+	    (!a->headers || !a->done || !a->pending || !a->partials || !a->place || !a->memory || !a->out_of_memory)) {
+		ls_handle_remove(a, LS_ALLREDUCE_KIND);
+		status = ls_fail(LS_EMEMORY, "all-reduce: no memory for %zu ranks", ranks);
 	}
-	*out = a;
-	return LS_OK;
+	if (status == LS_OK)
+		*out = a;
+	else
+		release(a);
+	return status;
 }
 
 static ls_status read_options(ls_allreduce_options *out, const ls_allreduce_options *given)
@@ -100,10 +109,10 @@ ls_status ls_allreduce_new(ls_allreduce **out, const ls_allreduce_options *optio
 
 int ls_allreduce_rank(const ls_allreduce *reduce)
 {
-	return reduce->rank;
+	return ls_handle_check(reduce, LS_ALLREDUCE_KIND) == LS_OK ? reduce->rank : -1;
 }
 
 int ls_allreduce_ranks(const ls_allreduce *reduce)
 {
-	return reduce->ranks;
+	return ls_handle_check(reduce, LS_ALLREDUCE_KIND) == LS_OK ? reduce->ranks : -1;
 }

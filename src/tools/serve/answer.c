@@ -86,8 +86,29 @@ char *ls_answer_error(const char *message)
 	return dump(root, JSON_COMPACT);
 }
 
-static json_t *describe_input(const ls_model_facts *f)
+static json_t *describe_columns(const ls_model *model)
 {
+	json_t *list = json_array();
+	ls_model_column column;
+
+	for (size_t i = 0; ls_model_column_at(model, i, &column); i++) {
+		json_t *object = json_object();
+		json_object_set_new(object, "name", json_string(column.name));
+		json_object_set_new(object, "kind", json_string(column.categories ? "category" : "number"));
+		json_t *values = column.categories ? json_array() : NULL;
+		for (uint64_t k = 0; k < column.category_count; k++)
+			json_array_append_new(values, json_string(column.categories[k]));
+		if (values)
+			json_object_set_new(object, "values", values);
+		json_array_append_new(list, object);
+	}
+	return list;
+}
+
+static json_t *describe_input(const ls_model *model, const ls_model_facts *f)
+{
+	if (ls_model_column_at(model, 0, NULL))
+		return json_pack("{s:s,s:o}", "kind", "table", "columns", describe_columns(model));
 	if (f->tokens_max > 0)
 		return json_pack("{s:s,s:i,s:i}", "kind", "text", "tokens_max", f->tokens_max, "vocabulary",
 				 f->vocabulary);
@@ -104,18 +125,33 @@ static json_t *describe_names(const ls_model *model, int64_t outputs)
 	return list;
 }
 
+static const char *show_request(const ls_model *model, const ls_model_facts *f)
+{
+	if (ls_model_column_at(model, 0, NULL))
+		return f->task == LS_TASK_CLASSIFICATION ? "{\"rows\": [{\"COLUMN\": VALUE, ...}], \"top\": 1}"
+							 : "{\"rows\": [{\"COLUMN\": VALUE, ...}]}";
+	if (f->tokens_max > 0)
+		return f->task == LS_TASK_CLASSIFICATION ? "{\"text\": [\"...\"], \"top\": 1}"
+							 : "{\"text\": [\"...\"]}";
+	return "{\"inputs\": [[...]]} or {\"images\": [\"base64\"]}, \"top\": 1; or an image file";
+}
+
+/* How many "classes", "labels" or "targets" there are. */
+static const char *outputs_name(ls_task task)
+{
+	return task == LS_TASK_REGRESSION ? "targets" : task == LS_TASK_MULTI_LABEL ? "labels" : "classes";
+}
+
 char *ls_answer_description(const ls_model *model, const ls_model_facts *f)
 {
 	char fingerprint[20];
 	json_t *root;
 
 	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, f->fingerprint);
-	root = json_pack(
-		"{s:s,s:s,s:I,s:o,s:I,s:o,s:{s:s,s:s,s:s}}", "model", f->name ? f->name : "model", "fingerprint",
-		fingerprint, "parameters", (json_int_t)f->parameters, "input", describe_input(f), "classes",
-		(json_int_t)f->outputs, "names", describe_names(model, f->outputs), "paths", "POST /predict",
-		f->tokens_max > 0 ? "{\"text\": [\"...\"], \"top\": 1}"
-				  : "{\"inputs\": [[...]]} or {\"images\": [\"base64\"]}, \"top\": 1; or an image file",
-		"GET /healthz", "whether it answers", "GET /metrics", "counters, as Prometheus reads them");
+	root = json_pack("{s:s,s:s,s:I,s:o,s:I,s:o,s:{s:s,s:s,s:s}}", "model", f->name ? f->name : "model",
+			 "fingerprint", fingerprint, "parameters", (json_int_t)f->parameters, "input",
+			 describe_input(model, f), outputs_name(f->task), (json_int_t)f->outputs, "names",
+			 describe_names(model, f->outputs), "paths", "POST /predict", show_request(model, f),
+			 "GET /healthz", "whether it answers", "GET /metrics", "counters, as Prometheus reads them");
 	return dump(root, JSON_INDENT(2));
 }

@@ -12,7 +12,7 @@ char *ls_answer_predictions(const ls_model *model, const ls_model_facts *facts, 
 			    int64_t top);
 /* {"error": "..."} */
 char *ls_answer_error(const char *message);
-/* The model, its input and classes, and what can be asked. */
+/* The model, its input and outputs, and what can be asked. */
 char *ls_answer_description(const ls_model *model, const ls_model_facts *facts);
 
 #endif

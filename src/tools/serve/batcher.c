@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "trained/outputs.h"
 
 struct ls_batcher {
 	ls_batcher_options options;
@@ -81,7 +82,7 @@ static ls_status predict(ls_batcher *b)
 			       b->values * sizeof(*b->images));
 	}
 	LS_TRY(b->texts ? ls_model_predict_text(b->options.model, b->texts, b->count, b->logits)
-			: ls_model_predict(b->options.model, b->images, b->count, b->logits));
+			: ls_model_predict_unchecked(b->options.model, b->images, b->count, b->logits));
 	return ls_model_interpret(b->options.model, b->logits, b->count);
 }
 

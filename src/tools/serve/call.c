@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "predict/outputs.h"
+#include "trained/outputs.h"
 
 #define PIXELS_MAX ((uint64_t)1 << 24) /* of an image file: 100 MB of 16-bit colour while it is decoded */
 

@@ -18,6 +18,7 @@
 #include "base/pin.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/connections.h"
+#include "tools/serve/head.h"
 
 #ifndef MHD_HTTP_CONTENT_TOO_LARGE /* before 0.9.74 */
 #define MHD_HTTP_CONTENT_TOO_LARGE 413
@@ -122,8 +123,7 @@ static void prediction_done(ls_batch_job *job, ls_status status, const char *err
 
 static ls_status parse_body(http_request *r, ls_request *request)
 {
-	const ls_model_facts *f = &r->http->options.call.facts;
-	const ls_request_shape shape = { f->tokens_max > 0, f->channels, f->height, f->width };
+	const ls_request_shape *shape = &r->http->options.shape;
 	const char *kind = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
 	const char *top = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "top");
 	int is_image = (kind && strncasecmp(kind, "image/", 6) == 0) ||
@@ -132,8 +132,8 @@ static ls_status parse_body(http_request *r, ls_request *request)
 
 	if (top && (ls_parse_int(top, "top", &classes) != LS_OK || classes < 1))
 		return ls_fail(LS_EFORMAT, "query parameter \"top\" must be an integer of at least 1");
-	LS_TRY(is_image ? ls_request_from_image(request, &shape, r->body, r->size)
-			: ls_request_from_json(request, &shape, r->body, r->size));
+	LS_TRY(is_image ? ls_request_from_image(request, shape, r->body, r->size)
+			: ls_request_from_json(request, shape, r->body, r->size));
 	request->top = top ? classes : request->top;
 	return LS_OK;
 }
@@ -173,26 +173,11 @@ static const route routes[] = {
 
 /* ---- before the body --------------------------------------------------------------------------------------------- */
 
-/* In a time that does not depend on where they differ. */
-static int is_token(const char *given, const char *token)
-{
-	size_t length = strlen(token), wrong = strlen(given) != length;
-
-	for (size_t i = 0; i < length && !(strlen(given) != length); i++)
-		wrong |= (unsigned char)(given[i] ^ token[i]);
-	return wrong == 0;
-}
-
 static int is_allowed(const http_request *r)
 {
-	static const char scheme[] = "Bearer ";
 	const char *token = r->http->options.token;
-	const char *given = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Authorization");
 
-	if (!token || (r->route && r->route->is_open))
-		return 1;
-	return given && strncasecmp(given, scheme, sizeof(scheme) - 1) == 0 &&
-	       is_token(given + sizeof(scheme) - 1, token);
+	return !token || (r->route && r->route->is_open) || ls_head_has_token(r->connection, token);
 }
 
 static void find_route(http_request *r, const char *path, const char *method)
@@ -213,17 +198,6 @@ static void find_route(http_request *r, const char *path, const char *method)
 		refuse(r, MHD_HTTP_NOT_FOUND, "no such path; there are /, /predict, /healthz and /metrics");
 }
 
-/* -1: not said. */
-static int64_t announced(const http_request *r)
-{
-	const char *length = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Length");
-	int64_t bytes = -1;
-
-	if (!length || ls_parse_int(length, "a length", &bytes) != LS_OK)
-		return -1;
-	return bytes;
-}
-
 static void refuse_size(http_request *r)
 {
 	char message[96];
@@ -232,46 +206,15 @@ static void refuse_size(http_request *r)
 	refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, message);
 }
 
-/* What is wrong with the head of a request. A proxy in front may read it in another way than we do, and what we take
- * for the next request would be this one's body. */
-typedef struct head_faults {
-	int lengths, hosts;
-	int is_misnamed; /* "Content-Length : 5" is no header to us, and the length to others */
-	int is_coded;    /* in another way than "chunked", so nobody knows where it ends */
-} head_faults;
-
-static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-	static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	head_faults *f = context;
-	(void)kind;
-
-	int is_coding = strcasecmp(name, "Transfer-Encoding") == 0;
-	f->lengths += is_coding || strcasecmp(name, "Content-Length") == 0;
-	f->hosts += strcasecmp(name, "Host") == 0;
-	f->is_misnamed |= !*name || name[strspn(name, token)] != '\0';
-	f->is_coded |= is_coding && (!value || strcasecmp(value, "chunked") != 0);
-	return MHD_YES;
-}
-
-/* Such a request is answered at once, and nothing is read behind its head. */
+/* Such a request is answered at once, and nothing is read after its head. */
 static int refuse_head(http_request *r, const char *version)
 {
-	head_faults f = { 0 };
+	const char *why;
+	unsigned code = ls_head_check(r->connection, version, &why);
 
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, look_at_header, &f);
-	if (f.is_misnamed)
-		refuse(r, MHD_HTTP_BAD_REQUEST, "the name of a header has a character that is not allowed there");
-	else if (f.lengths > 1)
-		refuse(r, MHD_HTTP_BAD_REQUEST,
-		       "duplicate or conflicting Content-Length and Transfer-Encoding headers");
-	else if (f.is_coded)
-		refuse(r, MHD_HTTP_NOT_IMPLEMENTED,
-		       "the only Transfer-Encoding taken is chunked; or send a Content-Length");
-	else if (f.hosts > 1 || (f.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) == 0))
-		refuse(r, MHD_HTTP_BAD_REQUEST, "HTTP/1.1 requires exactly one Host header");
-	else
+	if (code == 0)
 		return 0;
+	refuse(r, code, why);
 	r->closes = 1;
 	return 1;
 }
@@ -288,7 +231,7 @@ static void check_head(http_request *r, const char *path, const char *method)
 		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is stopping");
 	else if (is_crowded)
 		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections; try again later");
-	else if (r->code == 0 && announced(r) > h->options.max_body)
+	else if (r->code == 0 && ls_head_length(r->connection) > h->options.max_body)
 		refuse_size(r);
 	r->closes = is_crowded || atomic_load(&h->is_refusing);
 }
@@ -409,7 +352,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *from, const 
 		if (refuse_head(r, version))
 			return send_answer(r);
 		check_head(r, path, method);
-		if (r->code != 0 && announced(r) > DISCARD_MAX)
+		if (r->code != 0 && ls_head_length(r->connection) > DISCARD_MAX)
 			return send_answer(r);
 		ls_connections_set(&r->http->connections, connection_of(from), LS_CONNECTION_READING);
 		return MHD_YES;
@@ -460,10 +403,14 @@ static void connection_changed(void *context, struct MHD_Connection *own, void *
 /* By hand: the library has no way to answer a request whose body is not there. */
 void ls_http_tick(ls_http *h)
 {
-	static const char too_slow[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"
-				       "Content-Type: application/json\r\nContent-Length: 47\r\n\r\n"
-				       "{\"error\":\"the body of the request is too slow\"}";
+	static const char body[] = "{\"error\":\"the body of the request is too slow\"}";
+	char too_slow[256];
 	int64_t answered = 0;
+
+	snprintf(too_slow, sizeof(too_slow),
+		 "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
+		 "Content-Length: %zu\r\n\r\n%s",
+		 sizeof(body) - 1, body);
 
 	for (int64_t shut = ls_connections_shut_idle(&h->connections, h->options.timeout, too_slow, &answered);
 	     shut > 0; shut--)

@@ -17,6 +17,7 @@ typedef struct ls_http_options {
 	ls_listener listener; /* its socket is the server's from now on */
 	const char *token;    /* NULL: none is asked for */
 	ls_call_context call;
+	ls_request_shape shape; /* of what the model takes */
 	ls_batcher *batcher;
 	ls_counters *counters;
 	int64_t max_body, max_connections;

@@ -199,11 +199,23 @@ static ls_status read_objects(ls_request *out, const json_t *list)
 static const struct {
 	const char *name;
 	ls_request_kind kind;
-	int is_text;
-} kinds[] = { { "inputs", LS_REQUEST_NUMBERS, 0 },
-	      { "text", LS_REQUEST_TEXTS, 1 },
-	      { "images", LS_REQUEST_IMAGES, 0 },
-	      { "rows", LS_REQUEST_ROWS, 0 } };
+	ls_request_input input;
+} kinds[] = { { "inputs", LS_REQUEST_NUMBERS, LS_REQUEST_OF_IMAGES },
+	      { "images", LS_REQUEST_IMAGES, LS_REQUEST_OF_IMAGES },
+	      { "text", LS_REQUEST_TEXTS, LS_REQUEST_OF_TEXT },
+	      { "rows", LS_REQUEST_ROWS, LS_REQUEST_OF_ROWS } };
+
+static const struct {
+	const char *name, *fields, *missing;
+} inputs[] = {
+	[LS_REQUEST_OF_IMAGES] = { "images", "\"inputs\" or \"images\"",
+				   "neither \"inputs\", a list of images as numbers, nor \"images\", a list of files "
+				   "in "
+				   "base64" },
+	[LS_REQUEST_OF_TEXT] = { "text", "\"text\"", "no \"text\": a list of strings" },
+	[LS_REQUEST_OF_ROWS] = { "rows of a table", "\"rows\"",
+				 "no \"rows\": a list of objects with values of the columns " },
+};
 
 static ls_status find_list(ls_request *out, const ls_request_shape *shape, const char **name, const json_t **list)
 {
@@ -213,22 +225,20 @@ static ls_status find_list(ls_request *out, const ls_request_shape *shape, const
 		const json_t *item = json_object_get(out->root, kinds[i].name);
 		if (!item)
 			continue;
-		if (kinds[i].is_text != shape->is_text)
-			return ls_fail(LS_EFORMAT, "the model takes %s; expected \"%s\", not \"%s\"",
-				       shape->is_text ? "text" : "images", shape->is_text ? "text" : "inputs",
-				       kinds[i].name);
+		if (kinds[i].input != shape->input)
+			return ls_fail(LS_EFORMAT, "the model takes %s; expected %s, not \"%s\"",
+				       inputs[shape->input].name, inputs[shape->input].fields, kinds[i].name);
 		out->kind = kinds[i].kind;
 		*name = kinds[i].name;
 		*list = item;
 		found++;
 	}
-	if (found == 1)
-		return LS_OK;
-	return ls_fail(LS_EFORMAT, found ? "the request has more than one of \"inputs\", \"images\" and \"rows\""
-				   : shape->is_text
-					   ? "the request has no \"text\": a list of strings"
-					   : "the request has neither \"inputs\", a list of images as numbers, "
-					     "nor \"images\", a list of files in base64, nor \"rows\" of a table");
+	if (found > 1)
+		return ls_fail(LS_EFORMAT, "the request has both \"inputs\" and \"images\"");
+	if (found == 0)
+		return ls_fail(LS_EFORMAT, "the request has %s%s", inputs[shape->input].missing,
+			       shape->columns ? shape->columns : "");
+	return LS_OK;
 }
 
 static ls_status read_settings(ls_request *out)
@@ -295,8 +305,8 @@ ls_status ls_request_from_json(ls_request *out, const ls_request_shape *shape, c
 
 ls_status ls_request_from_image(ls_request *out, const ls_request_shape *shape, const void *body, size_t size)
 {
-	if (shape->is_text)
-		return ls_fail(LS_EFORMAT, "the model takes text, not images");
+	if (shape->input != LS_REQUEST_OF_IMAGES)
+		return ls_fail(LS_EFORMAT, "the model takes %s, not images", inputs[shape->input].name);
 	ls_request request = { .kind = LS_REQUEST_IMAGES, .count = 1, .top = 1 };
 	request.part = calloc(1, sizeof(*request.part));
 	if (!request.part)

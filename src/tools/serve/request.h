@@ -20,9 +20,12 @@
 
 enum { LS_REQUEST_INPUTS_MAX = 4096 };
 
+typedef enum ls_request_input { LS_REQUEST_OF_IMAGES, LS_REQUEST_OF_TEXT, LS_REQUEST_OF_ROWS } ls_request_input;
+
 typedef struct ls_request_shape {
-	int is_text;
+	ls_request_input input;      /* what the model takes */
 	int channels, height, width; /* of images */
+	const char *columns;         /* of rows, "area, city", for messages */
 } ls_request_shape;
 
 typedef enum ls_request_kind {

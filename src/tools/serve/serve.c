@@ -35,7 +35,8 @@ static atomic_int is_asked_to_stop, is_serving;
 typedef struct server {
 	const ls_serve_options *options;
 	ls_model *model;
-	char *token; /* NULL: none */
+	char *token;   /* NULL: none */
+	char *columns; /* of a table, "area, city"; NULL: it takes images or text */
 	ls_counters counters;
 	ls_budget budget;
 	ls_batcher *batcher;
@@ -111,6 +112,21 @@ static ls_status choose_token(server *s)
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
+static ls_status list_columns(server *s)
+{
+	ls_model_column column;
+	size_t bytes;
+
+	if (!ls_model_column_at(s->model, 0, &column))
+		return LS_OK;
+	FILE *to = open_memstream(&s->columns, &bytes);
+	for (size_t i = 0; to && ls_model_column_at(s->model, i, &column); i++)
+		fprintf(to, "%s%s", i > 0 ? ", " : "", column.name);
+	if (to && fclose(to) == 0)
+		return LS_OK;
+	return ls_fail(LS_EMEMORY, "no memory for the names of columns");
+}
+
 /* What would fail for every request fails now. */
 static ls_status check_model(const server *s)
 {
@@ -120,6 +136,8 @@ static ls_status check_model(const server *s)
 	if (facts.predicts_next)
 		return ls_fail(LS_EUNSUPPORTED,
 			       "the model predicts the next token, not a class: `lockstep generate` uses it");
+	if (s->columns)
+		return LS_OK;
 	if (facts.tokens_max == 0) {
 		if (!ls_model_normalisation(s->model) && !s->options->quiet)
 			ls_log_warning(
@@ -182,6 +200,14 @@ static ls_status start_http(server *s)
 				    .timeout = o->timeout };
 
 	LS_TRY(ls_model_describe(s->model, &options.call.facts));
+	const ls_model_facts *f = &options.call.facts;
+	options.shape = (ls_request_shape){ .input = s->columns          ? LS_REQUEST_OF_ROWS
+						     : f->tokens_max > 0 ? LS_REQUEST_OF_TEXT
+									 : LS_REQUEST_OF_IMAGES,
+					    .channels = f->channels,
+					    .height = f->height,
+					    .width = f->width,
+					    .columns = s->columns };
 	s->listener.fd = -1; /* the HTTP side's now */
 	return ls_http_start(&s->http, &options);
 }
@@ -190,6 +216,7 @@ static ls_status start(server *s)
 {
 	LS_TRY(ls_http_check());
 	LS_TRY(check(s->options));
+	LS_TRY(list_columns(s));
 	LS_TRY(check_model(s));
 	LS_TRY(allow_files(s->options->max_connections));
 	LS_TRY(ls_listen(&s->listener, s->options->listen));
@@ -230,6 +257,7 @@ static void stop(server *s)
 	if (s->listener.fd >= 0)
 		close(s->listener.fd);
 	free(s->token);
+	free(s->columns);
 }
 
 static ls_serve_result result_of(const ls_counters *c)

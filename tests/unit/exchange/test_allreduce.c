@@ -356,7 +356,11 @@ static void alone(void **state)
 	assert_fails(ls_allreduce_sum(reduce, mine, 2, 2, NULL, 3), LS_EINVALID, "`out` is NULL");
 	assert_fails(ls_allreduce_sum(reduce, mine, 2, 2, b, SIZE_MAX / 8), LS_EINVALID, "too large");
 	ls_allreduce_free(reduce);
+	ls_allreduce_free(reduce);
 	ls_allreduce_free(NULL);
+	assert_fails(ls_allreduce_sum(reduce, mine, 2, 2, b, 3), LS_EINVALID, "the all-reduce was freed");
+	assert_fails(ls_allreduce_sum(NULL, mine, 2, 2, b, 3), LS_EINVALID, "the all-reduce is NULL");
+	assert_int_equal(ls_allreduce_rank(reduce) + ls_allreduce_ranks(reduce), -2);
 	options.size = 0;
 	assert_fails(ls_allreduce_new(&reduce, &options), LS_EINVALID, "LS_ALLREDUCE_OPTIONS_INIT");
 	options = (ls_allreduce_options)LS_ALLREDUCE_OPTIONS_INIT;

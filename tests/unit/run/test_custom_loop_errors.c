@@ -1,6 +1,9 @@
 /* Mistakes of programs with a trainer are refused, and leave the weights as they were. */
 #include <math.h>
 
+#include <lockstep/inspect.h>
+#include <lockstep/operator.h>
+
 #include "unit/run/custom_loop.h"
 #include "unit/temp_dir.h"
 #include "unit/test_main.h"
@@ -171,6 +174,77 @@ static void test_handles_that_were_freed(void **state)
 	ls_dataset_free(set);
 }
 
+static void test_datasets_that_were_freed(void **state)
+{
+	static const char freed[] = "the dataset was freed";
+	ls_dataset *set = open_set("glyphs"), *freed_set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	ls_train_options run = LS_TRAIN_OPTIONS_INIT;
+	ls_trainer *trainer = NULL;
+	ls_eval_result result;
+	float image[28 * 28];
+	int32_t label;
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	ls_dataset_free(freed_set);
+	ls_dataset_free(freed_set);
+	ls_dataset_free(NULL);
+	assert_fails(ls_dataset_read(freed_set, 0, image, &label), LS_EINVALID, freed);
+	assert_fails(ls_dataset_read_text(freed_set, 0, 0, NULL), LS_EINVALID, freed);
+	assert_fails(ls_dataset_read_targets(freed_set, 0, image), LS_EINVALID, freed);
+	assert_fails(ls_dataset_measure_text(freed_set, 0, 0, NULL, NULL), LS_EINVALID, freed);
+	assert_fails(ls_dataset_read(NULL, 0, image, &label), LS_EINVALID, "the dataset is NULL");
+	assert_fails(ls_trainer_run(trainer, freed_set, 1, NULL), LS_EINVALID, freed);
+	assert_fails(ls_trainer_evaluate_dataset(trainer, freed_set, &result), LS_EINVALID, freed);
+	run.model = "mlp", run.train_set = freed_set, run.quiet = 1;
+	assert_fails(ls_train(&run, NULL), LS_EINVALID, freed);
+	run.train_set = set, run.test_set = freed_set;
+	assert_fails(ls_train(&run, NULL), LS_EINVALID, freed);
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+}
+
+static void test_graphs_that_were_freed(void **state)
+{
+	static const char freed[] = "the graph was freed";
+	ls_train_options run = LS_TRAIN_OPTIONS_INIT;
+	ls_operator row = LS_OPERATOR_INIT;
+	ls_loss loss = LS_LOSS_INIT;
+	ls_graph *graph = NULL;
+	ls_model *model = NULL;
+	ls_graph_param param;
+	ls_graph_node node;
+	ls_value x;
+	(void)state;
+	assert_ok(ls_graph_new(&graph));
+	x = ls_input(graph, 1, 28, 28);
+	ls_graph_free(graph);
+	ls_graph_free(graph);
+	ls_graph_free(NULL);
+	assert_int_equal(ls_linear(graph, x, "fc", (ls_linear_options){ .out_features = 10 }).id, -1);
+	assert_int_equal(ls_conv2d(graph, x, "conv", (ls_conv_options){ .out_channels = 8, .kernel = 3 }).id, -1);
+	assert_int_equal(ls_relu(graph, x).id, -1);
+	assert_int_equal(ls_add(graph, x, x).id, -1);
+	assert_int_equal(ls_input(graph, 1, 2, 3).id, -1);
+	assert_int_equal(ls_text_input(graph, 5, 0).id, -1);
+	assert_int_equal(ls_tied_linear(graph, x, x, "fc").id, -1);
+	assert_int_equal(ls_graph_operator(graph, &row, "own", &x, NULL).id, -1);
+	ls_graph_loss(graph, &loss, x, NULL);
+	ls_cross_entropy(graph, x, (ls_cross_entropy_options){ 0 });
+	assert_fails(ls_graph_check(graph), LS_EINVALID, freed);
+	assert_fails(ls_graph_finish(graph, x), LS_EINVALID, freed);
+	assert_fails(ls_graph_finish_pretraining(graph, x, x), LS_EINVALID, freed);
+	assert_fails(ls_graph_finish_language(graph, x), LS_EINVALID, freed);
+	assert_int_equal(ls_graph_describe(graph).layers, 0);
+	assert_int_equal(ls_graph_input_shape(graph).channels, 0);
+	assert_int_equal(ls_graph_node_at(graph, 0, &node) + ls_graph_param_at(graph, 0, &param), 0);
+	assert_fails(ls_model_new(&model, graph, 1), LS_EINVALID, freed);
+	run.graph = graph, run.data = "glyphs", run.quiet = 1;
+	assert_fails(ls_train(&run, NULL), LS_EINVALID, freed);
+}
+
 static void test_arguments_that_are_null(void **state)
 {
 	ls_dataset *set = open_set("glyphs"), *words = open_set("babble-pairs");
@@ -187,7 +261,7 @@ static void test_arguments_that_are_null(void **state)
 	assert_fails(ls_model_load(NULL, NULL), LS_EINVALID, "`out` is NULL");
 	assert_fails(ls_stop_new(NULL), LS_EINVALID, "`out` is NULL");
 	assert_fails(ls_graph_new(NULL), LS_EINVALID, "`out` is NULL");
-	assert_fails(ls_graph_finish(NULL, (ls_value){ 0 }), LS_EINVALID, "`graph` is NULL");
+	assert_fails(ls_graph_finish(NULL, (ls_value){ 0 }), LS_EINVALID, "the graph is NULL");
 	assert_fails(ls_train_options_set(NULL, "lr", "1"), LS_EINVALID, "`options` is NULL");
 	assert_fails(ls_train_options_set(&settings, NULL, "1"), LS_EINVALID, "`name` is NULL");
 	assert_int_equal(ls_model_param_at(model, 0, NULL), 1);
@@ -368,5 +442,5 @@ static void test_a_hook_frees_its_trainer(void **state)
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_options_are_checked, test_samples_are_checked,
 	       test_gradients_are_checked, test_a_loss_that_is_not_finite, test_handles_that_were_freed,
-	       test_arguments_that_are_null, test_the_hook_stops_a_run, test_a_request_to_stop, test_calls_in_a_hook,
-	       test_a_hook_frees_its_trainer)
+	       test_datasets_that_were_freed, test_graphs_that_were_freed, test_arguments_that_are_null,
+	       test_the_hook_stops_a_run, test_a_request_to_stop, test_calls_in_a_hook, test_a_hook_frees_its_trainer)

@@ -216,6 +216,16 @@ static void test_refusals(void **state)
 	model = make_model("mlp");
 	assert_fails(ls_model_predict(model, logits, -1, logits), LS_EINVALID, "-1 samples");
 	assert_fails(ls_model_predict_text(model, NULL, 1, logits), LS_EMISMATCH, "takes images");
+	assert_fails(ls_model_predict(model, NULL, 1, logits), LS_EINVALID, "`images` is NULL");
+	float images[3 * PIXELS] = { 0 }, three[3 * CLASSES] = { 0 };
+	images[2 * PIXELS + 5] = NAN;
+	assert_fails(ls_model_predict(model, images, 3, three), LS_EINVALID,
+		     "sample 2: value 5 of the image is NaN; images must be finite numbers");
+	images[PIXELS + PIXELS - 1] = -INFINITY;
+	assert_fails(ls_model_predict(model, images, 3, three), LS_EINVALID,
+		     "sample 1: value 783 of the image is infinite");
+	assert_true(three[0] == 0); /* nothing was computed */
+	assert_ok(ls_model_predict(model, images, 1, three));
 	ls_model_free(model);
 	ls_model_free(NULL);
 }

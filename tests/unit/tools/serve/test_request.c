@@ -9,7 +9,12 @@
 #include "unit/assert_status.h"
 #include "unit/test_main.h"
 
-static const ls_request_shape grey = { 0, 1, 2, 3 }, colour = { 0, 2, 1, 2 }, text = { 1, 0, 0, 0 };
+static const ls_request_shape grey = { .channels = 1, .height = 2, .width = 3 };
+static const ls_request_shape colour = { .channels = 2, .height = 1, .width = 2 };
+static const ls_request_shape text = { .input = LS_REQUEST_OF_TEXT };
+static const ls_request_shape rows = {
+	.input = LS_REQUEST_OF_ROWS, .channels = 3, .height = 1, .width = 1, .columns = "area, city"
+};
 
 static ls_status read(ls_request *out, const ls_request_shape *shape, const char *json)
 {
@@ -45,6 +50,31 @@ static void test_texts(void **state)
 	assert_memory_equal(r.part[0].bytes, "a\xc3\xa9", 3);
 	assert_int_equal(r.part[1].size, 0);
 	ls_request_release(&r);
+}
+
+static void test_rows(void **state)
+{
+	static const struct {
+		const char *json, *message;
+	} bad[] = {
+		{ "{}", "no \"rows\": a list of objects with values of the columns area, city" },
+		{ "{\"rows\": {}}", "\"rows\" is not a list" },
+		{ "{\"rows\": [{}, [1]]}", "rows[1] is not an object" },
+		{ "{\"rows\": [{\"area\": [1]}]}", "rows[0]: 'area' is not a number" },
+		{ "{\"inputs\": [[1, 2, 3]]}", "the model takes rows of a table; expected \"rows\", not \"inputs\"" },
+		{ "{\"images\": [\"AA==\"]}", "expected \"rows\", not \"images\"" },
+		{ "{\"text\": [\"a\"]}", "expected \"rows\", not \"text\"" },
+	};
+	ls_request r = { 0 };
+	(void)state;
+	assert_ok(read(&r, &rows, "{\"rows\": [{\"area\": 1.5, \"city\": null}, {\"city\": true}, {}]}"));
+	assert_int_equal(r.kind, LS_REQUEST_ROWS);
+	assert_int_equal(r.count, 3);
+	assert_true(json_real_value(json_object_get(json_array_get(r.rows, 0), "area")) == 1.5);
+	ls_request_release(&r);
+	for (size_t i = 0; i < LS_COUNT(bad); i++)
+		assert_fails(read(&r, &rows, bad[i].json), LS_EFORMAT, bad[i].message);
+	assert_fails(ls_request_from_image(&r, &rows, "x", 1), LS_EFORMAT, "takes rows of a table, not images");
 }
 
 static void test_base64(void **state)
@@ -93,7 +123,9 @@ static void test_refusals(void **state)
 		{ "{\"inputs\": [[1,2,3,4,5,6]], \"values\": 3}", "\"values\" is neither" },
 		{ "{\"inputs\": [[1,2,3,4,5,6]], \"top\": 1.5}", "\"top\" is not a whole number" },
 		{ "{\"inputs\": [[1,2,3,4,5,6]], \"x\": 1}", "\"x\" is not a field" },
-		{ "{\"text\": [\"a\"]}", "the model takes images" },
+		{ "{\"text\": [\"a\"]}", "the model takes images; expected \"inputs\" or \"images\", not \"text\"" },
+		{ "{\"rows\": [{}]}", "expected \"inputs\" or \"images\", not \"rows\"" },
+		{ "{\"inputs\": [], \"images\": []}", "both \"inputs\" and \"images\"" },
 		{ "{\"images\": [5]}", "images[0] is not a string" },
 	};
 	ls_request r = { 0 };
@@ -106,4 +138,4 @@ static void test_refusals(void **state)
 	assert_fails(ls_request_from_image(&r, &text, "x", 1), LS_EFORMAT, "takes text");
 }
 
-TEST_MAIN(test_numbers, test_texts, test_base64, test_refusals)
+TEST_MAIN(test_numbers, test_texts, test_rows, test_base64, test_refusals)

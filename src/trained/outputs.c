@@ -1,4 +1,4 @@
-#include "predict/outputs.h"
+#include "trained/outputs.h"
 
 #include <inttypes.h>
 #include <math.h>
