@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -119,34 +119,21 @@ class Dataset(Handle):
         In place of labels: `targets`, floats (N, M) or (N), and their `task`: "regression", "multi-label" (each from 0 to
         1), or "classification" (a probability per class)."""
         pixels = _arrays.images(images, "images", None, normalisation)
-        if targets is not None:
-            if labels is not None:
-                raise TypeError("give labels or targets, not both")
-            return cls._from_targets(pixels, targets, task, name)
-        if labels is None:
-            raise TypeError("give labels, or targets")
-        numbers = _arrays.labels(labels, "labels", len(pixels))
-        info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
-        kept = [_arrays.pointer(pixels, "float"), _arrays.pointer(numbers, "int32_t")]
-        out = ffi.new("ls_dataset **")
-        check(lib.ls_dataset_from_arrays(out, info, kept[0], kept[1]))
-        made = cls.__new__(cls)
-        made._begin(out[0], kept)
-        return made
-
-    @classmethod
-    def _from_targets(cls, pixels: Floats, targets: Any, task: str, name: str) -> Dataset:
-        if task not in TASKS:
-            raise ValueError(f"task={task!r}; it is one of {', '.join(map(repr, TASKS))}")
-        wanted = _arrays.targets(targets, "targets", len(pixels))
-        info = _info(name, len(pixels), pixels.shape[1:], wanted.shape[1])
-        info.task, info.targets = TASKS.index(task), wanted.shape[1]
-        kept = [_arrays.pointer(pixels, "float"), _arrays.pointer(wanted, "float")]
-        out = ffi.new("ls_dataset **")
-        check(lib.ls_dataset_from_targets(out, info, kept[0], kept[1]))
-        made = cls.__new__(cls)
-        made._begin(out[0], kept)
-        return made
+        if (labels is None) == (targets is None):
+            raise TypeError(f"give labels or targets, not {'both' if targets is not None else 'neither'}")
+        if targets is None:
+            numbers = _arrays.labels(labels, "labels", len(pixels))
+            info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
+            make, wanted = lib.ls_dataset_from_arrays, _arrays.pointer(numbers, "int32_t")
+        else:
+            if task not in TASKS:
+                raise ValueError(f"task={task!r}; it is one of {', '.join(map(repr, TASKS))}")
+            values = _arrays.targets(targets, "targets", len(pixels))
+            info = _info(name, len(pixels), pixels.shape[1:], values.shape[1])
+            info.task, info.targets = TASKS.index(task), values.shape[1]
+            make, wanted = lib.ls_dataset_from_targets, _arrays.pointer(values, "float")
+        kept = [_arrays.pointer(pixels, "float"), wanted]
+        return cls._made(lambda out: make(out, info, *kept), kept)
 
     @classmethod
     def wrap(cls, samples: Any, *, classes: int, name: str = "python") -> Dataset:
@@ -177,7 +164,8 @@ class Dataset(Handle):
         ops = ffi.new("ls_dataset_ops *")
         function = caught.callback("ls_status(void *, uint64_t, float *, int32_t *)", read, lib.LS_EINVALID)
         ops.read = function
-        return cls._own(_info(name, len(samples), shape, classes), ops, [function, samples], caught)
+        info = _info(name, len(samples), shape, classes)
+        return cls._made(lambda out: lib.ls_dataset_new(out, info, ops, ffi.NULL), [function, samples], caught)
 
     @classmethod
     def from_tokens(
@@ -211,12 +199,13 @@ class Dataset(Handle):
             caught.callback("ls_status(void *, uint64_t, uint64_t, int *, int *)", measure, lib.LS_EINVALID),
         ]
         ops.read_text, ops.measure_text = kept
-        return cls._own(info, ops, kept, caught)
+        return cls._made(lambda out: lib.ls_dataset_new(out, info, ops, ffi.NULL), kept, caught)
 
     @classmethod
-    def _own(cls, info: Any, ops: Any, kept: List[Any], caught: Caught) -> Dataset:
+    def _made(cls, make: Callable[[Any], int], kept: List[Any], caught: Optional[Caught] = None) -> Dataset:
+        """What a function of the library makes of `kept`, which the dataset keeps alive."""
         out = ffi.new("ls_dataset **")
-        check(lib.ls_dataset_new(out, info, ops, ffi.NULL))
+        check(make(out))
         made = cls.__new__(cls)
         made._begin(out[0], kept, caught)
         return made

@@ -381,5 +381,29 @@ def test_plot_and_metrics(tmp_path):
             lockstep.plot(tmp_path / "run")
     else:
         matplotlib.use("Agg")
-        figure = lockstep.plot(tmp_path / "run")
-        assert [axis.get_ylabel() for axis in figure.axes] == ["loss", "accuracy"] and figure.axes[0].lines
+        assert panels(lockstep.plot(tmp_path / "run")) == {"loss": 3, "accuracy": 2}
+
+
+def panels(figure):
+    """How many lines each panel has, which its legend names."""
+    for axis in figure.axes:
+        assert len(axis.get_legend().get_texts()) == len(axis.lines)
+    return {axis.get_ylabel(): len(axis.lines) for axis in figure.axes}
+
+
+def test_plot_draws_what_the_run_has(tmp_path, digits):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    images, labels = digits[0][:64], digits[1][:64]
+    wanted = {"regression": {"loss": 2, "error": 2, "R²": 1}, "multi-label": {"loss": 2, "accuracy": 2, "F1": 2}}
+    for task, lines in wanted.items():
+        targets = np.eye(10, dtype=np.float32)[labels]
+        data = lockstep.Dataset.from_arrays(images, targets=targets, task=task)
+        lockstep.train("mlp", data, test_data=data, run=tmp_path / task, batch=16)
+        assert panels(lockstep.plot(tmp_path / task)) == lines
+    for model, dataset, lines in (("gpt-nano", "babble", {"loss": 2, "accuracy": 2, "perplexity": 1}),
+                                  ("bert-tiny", "babble-pairs", {"loss": 2, "accuracy": 2, "accuracy of masked tokens": 1})):  # fmt: skip
+        lockstep.train(model, dataset, run=tmp_path / model, samples=32, test_samples=16, batch=16, seq_len=32)
+        assert panels(lockstep.plot(tmp_path / model)) == lines
+    _, axes = pyplot.subplots(1, 1, squeeze=False)
+    assert panels(lockstep.plot(tmp_path / "regression", axes=axes[0])) == {"loss": 2}
+    pyplot.close("all")
