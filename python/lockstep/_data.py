@@ -38,6 +38,8 @@ class Dataset(Handle):
         lazy = lockstep.Dataset.wrap(MyDataset(), classes=10)      # __len__ and __getitem__
     """
 
+    _instead = "make it there, by the same call"
+
     def __init__(
         self,
         name: Path,
@@ -140,6 +142,8 @@ class Dataset(Handle):
         """Any object with __len__ and __getitem__, whose samples are (image, label): an image (C, H, W) of floats,
         normalised, and a whole number below `classes`. It is asked from several threads, in any order, and must give the
         same sample for the same index. What it raises ends the run and is raised there."""
+        if not hasattr(samples, "__len__") or not hasattr(samples, "__getitem__"):
+            raise TypeError(f"samples: an object with __len__ and __getitem__ is wanted, not {type(samples).__name__}")
         if len(samples) == 0:
             raise ValueError("samples: there are none")
         classes = number("classes", classes, "int")
@@ -301,7 +305,7 @@ def normalisation_of(found: Any) -> Optional[Tuple[npt.NDArray[np.float64], npt.
 
 
 def _normalisation_struct(normalisation: Normalisation, options: Options) -> Any:
-    mean, deviation = (np.asarray(values, dtype=np.float64).reshape(-1) for values in normalisation)
+    mean, deviation = (np.asarray(values, dtype=np.float64).reshape(-1) for values in _arrays.pair(normalisation))
     if mean.size != deviation.size or mean.size == 0:
         raise ValueError(f"normalisation: {mean.size} means and {deviation.size} deviations")
     struct = ffi.new("ls_normalisation *")
@@ -335,7 +339,7 @@ def _sample(sample: Any, index: int) -> Tuple[Any, Any]:
     try:
         image, label = sample
     except (TypeError, ValueError):
-        raise TypeError(f"sample {index} is {type(sample).__name__}, not (image, label)") from None
+        raise TypeError(f"sample {index} is of type {type(sample).__name__}, not a pair (image, label)") from None
     return image, label
 
 

@@ -52,7 +52,10 @@ class Graph(Handle, Operators):
     unless others were added.
     """
 
+    _instead = "build it there"
+
     def __init__(self) -> None:
+        """An empty graph; input() or text_input() comes first."""
         out = ffi.new("ls_graph **")
         check(lib.ls_graph_new(out))
         super().__init__(out[0], lib.ls_graph_free)
@@ -63,6 +66,13 @@ class Graph(Handle, Operators):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<lockstep.Graph, closed>"
+        if not self.finished:
+            return "<lockstep.Graph, not finished>"
+        return f"<lockstep.Graph: {self.facts().layers} layers, {self.facts().parameters} parameters>"
 
     def input(self, channels: int, height: int, width: int) -> Value:
         """The input: images (C, H, W)."""

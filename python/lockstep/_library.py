@@ -53,6 +53,8 @@ def in_python(line: str) -> str:
     """A message with keyword arguments in place of fields of options and flags of the command, and methods in place of
     functions."""
     line = line.replace("ls_graph_finish() and check its status", "finish()")
+    line = re.sub(r"`lockstep data get ([\w-]+)`", r'lockstep.download("\1")', line)
+    line = re.sub(r"`?options\.data ([\w-]+)`?", r'data="\1"', line)
     line = re.sub(r"\bls_(?:trainer_|graph_|)(\w+)\(\)", lambda match: METHODS.get(match.group(1), f"{match.group(1)}()"), line)
     return re.sub(r"--([a-z][a-z-]+)", _flag, re.sub(r"\boptions\.(?=[a-z])", "", line))
 
@@ -169,6 +171,12 @@ class Caught:
             raise error
         if failure is not None:
             raise failure
+
+
+def check_callable(name: str, function: Any) -> None:
+    """An exception, before the run begins, if a callback is no function; None is none."""
+    if function is not None and not callable(function):
+        raise TypeError(f"{name}: a function is wanted, not {type(function).__name__}")
 
 
 def new_stop() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import time
@@ -15,6 +16,7 @@ from lockstep._arrays import Floats
 from lockstep._binding import ffi
 from lockstep._data import TASKS, normalisation_of
 from lockstep._graph import Graph
+from lockstep._handle import no_copies
 from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number, text
 from lockstep._samples import Samples
 
@@ -41,6 +43,8 @@ class Model(Samples):
 
     A prediction has the same bits whatever is predicted with it, on any number of devices and threads.
     """
+
+    _instead = "save() it to a file and load() that, or make a Model with the same arguments and use state_dict() and load_state_dict()"
 
     def __init__(
         self,
@@ -251,7 +255,7 @@ class Model(Samples):
         if segments is not None:
             raise TypeError("segments are for models of text")
         self._check()  # an error if it was closed
-        array = np.asarray(x)
+        array = _arrays.numbers(x, "x")
         if array.dtype.kind == "f":  # the usual case, which every step of a loop pays for
             return _Images(_arrays.floats(array, "x", (-1, *self.input_shape)))
         found = self.normalisation
@@ -289,7 +293,7 @@ class Model(Samples):
         missing = [name for name in self._infos if name not in values]
         unknown = [name for name in values if name not in self._infos]
         if strict and (missing or unknown):
-            raise KeyError(f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}")
+            raise KeyError(f"missing: {_some(missing)}; unknown: {_some(unknown)}")
         ready = {name: _arrays.floats(values[name], name, self._infos[name].shape) for name in self._infos if name in values}
         for name, array in ready.items():
             self.parameters()[name] = array
@@ -310,24 +314,20 @@ class Model(Samples):
 class Parameters(MutableMapping[str, Floats]):
     """The parameters of a model, by name."""
 
+    __reduce__ = no_copies("the parameters", "model.state_dict() has the values")
+
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def _row(self, name: str) -> Parameter:
-        row = self._model._infos.get(name)
-        if row is None:
-            raise KeyError(name)
-        return row
-
     def __getitem__(self, name: str) -> Floats:
-        row = self._row(name)
+        row = row_of(self._model._infos, name, "parameter")
         values = np.empty(row.shape, dtype=np.float32)
         with self._model._turn() as pointer:
             check(lib.ls_model_get(pointer, name.encode(), _arrays.pointer(values, "float"), values.size))
         return values
 
     def __setitem__(self, name: str, values: Any) -> None:
-        row = self._row(name)
+        row = row_of(self._model._infos, name, "parameter")
         array = _arrays.floats(values, name, row.shape)
         with self._model._turn() as pointer:
             check(lib.ls_model_set(pointer, name.encode(), _arrays.pointer(array, "float"), array.size))
@@ -343,6 +343,20 @@ class Parameters(MutableMapping[str, Floats]):
 
     def __repr__(self) -> str:
         return f"<parameters of {self._model!r}>"
+
+
+def row_of(rows: Mapping[str, Parameter], name: str, what: str) -> Parameter:
+    """The row of that name; an exception that names those that look like it."""
+    row = rows.get(name)
+    if row is None:
+        near = difflib.get_close_matches(str(name), rows, n=3) or list(rows)
+        raise KeyError(f"no {what} {name!r}; there is {_some(near)}")
+    return row
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names for a message: all, or the first of many."""
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") if names else "none"
 
 
 def _smallest_chunk() -> int:

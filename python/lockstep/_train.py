@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Tuple, Union
@@ -13,7 +14,7 @@ import numpy as np
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._graph import Graph
-from lockstep._library import Caught, Options, Path, c_text, check, error_of, in_python, interruptible, lib, new_stop, text
+from lockstep._library import Caught, Options, Path, c_text, check, check_callable, error_of, in_python, interruptible, lib, new_stop, text
 from lockstep._model import Model
 from lockstep._progress import Progress, is_wanted
 from lockstep._trainer import EvalResult, result_of
@@ -194,7 +195,10 @@ def put_setting(options: Options, name: str, value: Any) -> None:
     row = lib.ls_train_setting_of(option.encode())
     if value is None:
         return
-    if row != ffi.NULL and row.kind == lib.LS_SETTING_FLAG:
+    if row == ffi.NULL:
+        error = error_of(lib.ls_train_options_set(options.pointer, option.encode(), ffi.NULL))
+        raise type(error)(re.sub(r"'[a-z-]+'", lambda match: match.group(0).replace("-", "_"), str(error)))
+    if row.kind == lib.LS_SETTING_FLAG:
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name}={value!r}: it is True or False")
         if value:
@@ -203,7 +207,7 @@ def put_setting(options: Options, name: str, value: Any) -> None:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, os.PathLike, int, float, np.number)):
         raise TypeError(f"{name}={value!r}: a number or a text is wanted, not {type(value).__name__}")
     written = os.fspath(value) if isinstance(value, (str, os.PathLike)) else repr(value.item() if isinstance(value, np.number) else value)
-    if isinstance(value, (float, np.floating)) and float(value).is_integer() and row != ffi.NULL and row.kind in (
+    if isinstance(value, (float, np.floating)) and float(value).is_integer() and row.kind in (
         lib.LS_SETTING_INT, lib.LS_SETTING_SEED, lib.LS_SETTING_COUNT):  # fmt: skip
         raise TypeError(f"{name}={value!r}: a whole number is wanted, not a float")
     check(lib.ls_train_options_set(options.pointer, option.encode(), options.keep(c_text(written))))
@@ -223,6 +227,8 @@ def _put_hooks(
     """Callbacks of Python as those of C. Only those that somebody wants are called, but for the log: without one the library
     would print."""
     hooks = Options("ls_train_hooks")
+    for name, function in dict(on_step=on_step, on_epoch=on_epoch, on_test=on_test, on_checkpoint=on_checkpoint, on_log=on_log).items():
+        check_callable(name, function)
 
     def step(_: Any, found: Any) -> int:
         if bar is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, MutableMapping, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, List, MutableMapping, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from lockstep._arrays import Floats
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._errors import InterruptedRunError, InvalidError
-from lockstep._handle import Handle
-from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, new_stop, number
-from lockstep._model import Model, _Text
+from lockstep._handle import Handle, no_copies
+from lockstep._library import Caught, Options, Path, c_text, check, check_callable, interruptible, lib, new_stop, number
+from lockstep._model import Model, _Text, row_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -99,6 +99,8 @@ class Trainer(Handle):
     weights. A model has one trainer at a time.
     """
 
+    _instead = "save() it, and load() that into a Trainer made there"
+
     def __init__(self, model: Model, **settings: Unpack[TrainerSettings]) -> None:
         if not isinstance(model, Model):
             raise TypeError(f"model: a Model, not {type(model).__name__}; Model(name), Model(graph) and Model.load(run) make one")
@@ -122,8 +124,14 @@ class Trainer(Handle):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<lockstep.Trainer, closed>"
+        return f"<lockstep.Trainer of {self._model!r}: {self.position.steps} steps, lr {self.lr:g}>"
+
     @property
     def model(self) -> Model:
+        """The model that is trained."""
         return self._model
 
     # ---- steps
@@ -165,6 +173,7 @@ class Trainer(Handle):
         """Steps on a dataset, in the order of train(): `steps` of them, or with 0 those to the end of the epoch. The trainer
         remembers where it is. `on_step` is called after every step; what it raises ends the run and is raised here. The
         report is of all these steps."""
+        check_callable("on_step", on_step)
         dataset = as_dataset(data, "data")
         caught = dataset._caught
 
@@ -185,27 +194,25 @@ class Trainer(Handle):
                 lib.ls_trainer_set_hook(pointer, ffi.NULL, ffi.NULL)
 
     def evaluate(self, data: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None) -> EvalResult:
-        """Loss and accuracy with the weights as they are: of a Dataset, or of images (or tokens) and labels or float targets,
-        any number. Ctrl-C ends that of a Dataset."""
+        """Loss and accuracy with the current weights, of a Dataset, or of images (or token ids) and their labels or float targets, as
+        many as there are. Nothing is updated. Ctrl-C ends it after a micro-batch."""
         if labels is None and targets is None:
-            return self._evaluate_dataset(as_dataset(data, "data"))
-        result = ffi.new("ls_eval_result *")
+            dataset = as_dataset(data, "data")
+            return self._evaluate(lib.ls_trainer_evaluate_dataset, dataset._turn, dataset._caught)
         batch = _Batch(self._model, data, labels, targets, None)
-        with self._turn() as pointer, self._model._in_use() as model:
-            check(lib.ls_trainer_evaluate(pointer, batch.pointer, result))
-            return _with_fingerprint(result, model)
+        return self._evaluate(lib.ls_trainer_evaluate, lambda: contextlib.nullcontext(batch.pointer), Caught())
 
-    def _evaluate_dataset(self, dataset: Dataset) -> EvalResult:
+    def _evaluate(self, function: Callable[..., int], use_samples: Callable[[], ContextManager[Any]], caught: Caught) -> EvalResult:
         result, handle = ffi.new("ls_eval_result *"), new_stop()
-        caught, guard, is_running = dataset._caught, threading.Lock(), False
+        guard, is_running = threading.Lock(), False
 
         def call() -> EvalResult:
             nonlocal is_running
-            with self._turn() as pointer, self._model._in_use() as model, dataset._turn() as samples:
+            with self._turn() as pointer, self._model._in_use() as model, use_samples() as samples:
                 check(lib.ls_trainer_set_stop(pointer, handle))
                 try:
                     is_running = True
-                    caught.check(lib.ls_trainer_evaluate_dataset(pointer, samples, result))
+                    caught.check(function(pointer, samples, result))
                 finally:
                     with guard:
                         is_running = False
@@ -277,7 +284,7 @@ class _Batch:
 
     def __init__(self, model: Model, x: Any, labels: Any, targets: Optional[Any], indices: Optional[Any]) -> None:
         if (labels is None) == (targets is None):
-            raise TypeError("give labels or targets, and not both")
+            raise TypeError(f"give labels or targets, not {'both' if targets is not None else 'neither'}")
         self.pointer = ffi.new("ls_batch *", EMPTY_BATCH[0])
         self.kept: List[Any] = []
         if model.is_text:
@@ -309,12 +316,15 @@ class Gradients(MutableMapping[str, Floats]):
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
+        self._rows = {row.name: row for row in trainer._model.parameter_infos() if row.is_trained}
+
+    __reduce__ = no_copies("the gradients", "dict(trainer.gradients()) has the values")
+
+    def __repr__(self) -> str:
+        return f"<gradients of {self._trainer!r}>"
 
     def _shape(self, name: str) -> Any:
-        row = self._trainer._model._infos.get(name)
-        if row is None or not row.is_trained:
-            raise KeyError(name)
-        return row.shape
+        return row_of(self._rows, name, "gradient").shape
 
     def __getitem__(self, name: str) -> Floats:
         values = np.empty(self._shape(name), dtype=np.float32)
@@ -333,7 +343,7 @@ class Gradients(MutableMapping[str, Floats]):
         raise TypeError("a gradient cannot be removed; set it to zeros")
 
     def __iter__(self) -> Iterator[str]:
-        return (row.name for row in self._trainer._model.parameter_infos() if row.is_trained)
+        return iter(self._rows)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._rows)
