@@ -1,5 +1,5 @@
-"""numpy arrays in and out. C-contiguous float32 is used where it is; what is safe to convert is converted, once; the rest
-is refused."""
+"""numpy arrays in and out. C-contiguous float32 is used where it is; what is safe to convert is converted, once; the
+rest is refused."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _way_to_fit(found: Tuple[int, ...], wanted: Tuple[int, ...]) -> str:
     if len(wanted) != 4:
         return ""
     if -1 in sample:
-        return {3: "; images without channels: array[:, None]", 2: "; rows of numbers: array[:, :, None, None]"}.get(len(found), "")
+        ways = {3: "; images without channels: array[:, None]", 2: "; rows of numbers: array[:, :, None, None]"}
+        return ways.get(len(found), "")
     if found == sample:
         return "; of one sample make a batch: array[None]"
     if len(found) == 4 and found[1:] == (*sample[1:], sample[0]):
@@ -76,16 +77,19 @@ def _way_to_fit(found: Tuple[int, ...], wanted: Tuple[int, ...]) -> str:
 
 
 def images(values: Any, what: str, sample: Optional[Tuple[int, int, int]], normalisation: Optional[Normalisation]) -> Floats:
-    """Images (N, C, H, W) as the model wants them. Bytes are normalised, (x / 255 - mean) / deviation, where the constants
-    are known; floats are taken as they are."""
+    """Images (N, C, H, W) as the model wants them. Bytes are normalised, (x / 255 - mean) / deviation, where the
+    constants are known; floats are taken as they are."""
     array = numbers(values, what)
     shape = (-1, -1, -1, -1) if sample is None else (-1, *sample)
     if array.dtype.kind in "iub":
         if array.dtype != np.uint8:
-            raise TypeError(f"{what}: images of {array.dtype}; give floats, normalised as the model wants them, or bytes, .astype(numpy.uint8)")
+            raise TypeError(f"{what}: images of {array.dtype}; give floats, normalised as the model wants them, or bytes: "
+                            ".astype(numpy.uint8)")  # fmt: skip
         if normalisation is None:
-            missing = "give normalisation=(mean, deviation)" if sample is None else "the model does not know how to normalise them; give floats"
-            raise TypeError(f"{what}: images of uint8; {missing}, or normalise them: (images / 255 - mean) / deviation")
+            missing = "give normalisation=(mean, deviation), or"
+            if sample is not None:
+                missing = "the model does not know how to normalise them; give"
+            raise TypeError(f"{what}: images of uint8; {missing} floats: (images / 255 - mean) / deviation")
         if array.ndim != 4 or (sample is not None and array.shape[1:] != sample):
             raise misfit(array.shape, what, shape)
         return normalise(array, *pair(normalisation))
@@ -118,7 +122,7 @@ def labels(values: Any, what: str, count: int) -> Labels:
         way = ".reshape(-1)" if array.shape[1] == 1 else "of one-hot labels .argmax(axis=1)"
         raise ValueError(f"{what}: shape {array.shape} does not fit ({count},), one label per sample; use {way}")
     if array.dtype.kind not in "iub":
-        raise TypeError(f"{what}: dtype {array.dtype}; labels are whole numbers, .astype(int), and numbers to predict are targets")
+        raise TypeError(f"{what}: dtype {array.dtype}; labels are whole numbers: .astype(int); numbers to predict are targets")
     if array.shape != (count,):
         raise ValueError(f"{what}: shape {array.shape} does not fit ({count},), one label per sample")
     if array.dtype == np.int32 and array.flags.c_contiguous:

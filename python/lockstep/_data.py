@@ -19,8 +19,8 @@ TASKS = ("classification", "multi-label", "regression")  # in the order of ls_ta
 
 
 class TextSample(NamedTuple):
-    """A sample of text: tokens and segments (length), positions of masked tokens and the tokens to predict there, and a
-    label."""
+    """A sample of text: token ids and segments (length); `places`, the positions of masked tokens, and `targets`, the
+    token ids to predict there; and the label."""
 
     tokens: Labels
     segments: Labels
@@ -30,7 +30,7 @@ class TextSample(NamedTuple):
 
 
 class Dataset(Handle):
-    """A fixed number of samples, each a function of its index. len() and indexing work; samples are (image, label), or
+    """Samples to train, evaluate or predict with. len(data) is their number, data[i] a sample: (image, label), or a
     TextSample.
 
         digits = lockstep.Dataset("glyphs", samples=6000)          # by name, or a directory
@@ -63,14 +63,25 @@ class Dataset(Handle):
         skip_bad: int = 0,
         columns: Optional[str] = None,
     ) -> None:
-        """A dataset of datasets(), a directory or a text file. `split` is "train" or "test", `samples` the size of a
-        generated dataset or a maximum (0: all), `normalisation` (mean, deviation) per channel in place of its own. Images of
-        a folder are scaled to `image_size` x `image_size` pixels (0: as the first one); `cache` keeps decoded ones: "auto", "off" or
-        a folder.
+        """Open a dataset by its name (datasets() lists them), a directory of images or a file of text or rows.
 
-        Of a table (CSV, TSV, JSONL): `target` names the columns to predict, `task` is "classification", "multi-label" or
-        "regression", `text_column` the column of text, `skip_bad` how many rows may be left out; `columns` says how columns
-        become numbers (`Dataset.columns` of the training set)."""
+        split           "train" or "test"
+        dir             where the files are, if not in the cache
+        samples         how many samples a generated dataset has, and of others a maximum (0: all)
+        seed            of generated datasets
+        classes         how many classes a generated dataset has (0: its default)
+        normalisation   (mean, deviation) per channel in place of the dataset's own
+
+        Images from files: `image_size` scales them to that many pixels each way (0: the size of the first image);
+        `cache` keeps decoded images: "auto", "off" or a folder.
+
+        Text: `vocab` is the vocabulary file of the tokenizer, `cased` keeps case and accents, `tokens` is the longest
+        sample (0: the default), `phrases` takes every phrase of a treebank (sst5), not whole sentences alone, and
+        `replace_invalid` replaces bytes that are not UTF-8, which are an error otherwise.
+
+        Tables (CSV, TSV, JSONL): `target` names the columns to predict, `task` is "classification", "multi-label" or
+        "regression", `text_column` is the column of text, `skip_bad` how many bad rows may be left out, and `columns`
+        says how columns become numbers: give test data the `Dataset.columns` of the training data."""
         if split not in ("train", "test"):
             raise ValueError(f"split={split!r}; it is 'train' or 'test'")
         options = Options("ls_dataset_options")
@@ -114,12 +125,13 @@ class Dataset(Handle):
         normalisation: Optional[Normalisation] = None,
         name: str = "arrays",
     ) -> Dataset:
-        """Images (N, C, H, W) and labels (N). C-contiguous float32 images and int32 labels are not copied; do not change
-        them while the dataset is used. Bytes (uint8) need a normalisation, (mean, deviation) of pixels from 0 to 1.
-        `classes` is the largest label + 1 where it is not given.
+        """Images (N, C, H, W) and labels (N); rows of F numbers are images (N, F, 1, 1). C-contiguous float32 images
+        and int32 labels are not copied: do not change them while the dataset is used. Bytes (uint8) need a
+        normalisation, (mean, deviation) of pixels from 0 to 1. Without `classes`, the largest label + 1 is their
+        number.
 
-        In place of labels: `targets`, floats (N, M) or (N), and their `task`: "regression", "multi-label" (each from 0 to
-        1), or "classification" (a probability per class)."""
+        Instead of labels: `targets`, floats (N, M) or (N), and their `task`: "regression", "multi-label" (each from 0
+        to 1), or "classification" (a probability per class)."""
         pixels = _arrays.images(images, "images", None, normalisation)
         if (labels is None) == (targets is None):
             raise TypeError(f"give labels or targets, not {'both' if targets is not None else 'neither'}")
@@ -139,9 +151,10 @@ class Dataset(Handle):
 
     @classmethod
     def wrap(cls, samples: Any, *, classes: int, name: str = "python") -> Dataset:
-        """Any object with __len__ and __getitem__, whose samples are (image, label): an image (C, H, W) of floats,
-        normalised, and a whole number below `classes`. It is asked from several threads, in any order, and must give the
-        same sample for the same index. What it raises ends the run and is raised there."""
+        """A dataset of any object with __len__ and __getitem__, for example one of PyTorch. Its samples are (image,
+        label): floats (C, H, W), normalised, and a whole number below `classes`. Several threads call __getitem__, in
+        any order; the same index must always return the same sample. An exception in it ends the run, and train()
+        raises it."""
         if not hasattr(samples, "__len__") or not hasattr(samples, "__getitem__"):
             raise TypeError(f"samples: an object with __len__ and __getitem__ is wanted, not {type(samples).__name__}")
         if len(samples) == 0:
@@ -175,7 +188,7 @@ class Dataset(Handle):
     def from_tokens(
         cls, samples: Sequence[Any], labels: Any, *, vocabulary: int, classes: Optional[int] = None, name: str = "tokens"
     ) -> Dataset:
-        """Text to classify: each sample a sequence of token ids below `vocabulary`, and labels (N)."""
+        """Text to classify: `samples` are sequences of token ids from 0 to `vocabulary` - 1, with labels (N)."""
         rows = [_tokens(row, vocabulary, f"sample {i}") for i, row in enumerate(samples)]
         numbers = _arrays.labels(labels, "labels", len(rows))
         known = classes if classes is not None else _classes(numbers)
@@ -243,7 +256,8 @@ class Dataset(Handle):
             return normalisation_of(lib.ls_dataset_normalisation(pointer))
 
     def arrays(self, start: int = 0, stop: Optional[int] = None) -> Tuple[Floats, Labels]:
-        """Images (N, C, H, W) and labels (N) of samples start to stop."""
+        """Images (N, C, H, W) and labels (N) of the samples from `start` up to, but not including, `stop`, as new
+        arrays."""
         if self.is_text:
             raise ValueError(f"'{self.name}' has text; read its samples one by one")
         places = range(*slice(start, stop).indices(self._samples))
@@ -257,7 +271,7 @@ class Dataset(Handle):
         return pixels, numbers
 
     def targets(self, start: int = 0, stop: Optional[int] = None) -> Floats:
-        """Float targets (N, target_count) of samples start to stop."""
+        """Float targets (N, target_count) of the samples from `start` up to, but not including, `stop`."""
         places = range(*slice(start, stop).indices(self._samples))
         wanted = np.empty((len(places), self.target_count), dtype=np.float32)
         to = _arrays.pointer(wanted, "float")
@@ -353,7 +367,7 @@ def _tokens(row: Any, vocabulary: int, what: str) -> Labels:
 
 
 class DatasetRow(NamedTuple):
-    """A dataset that has a name."""
+    """A dataset that comes with Lockstep. needs_download: download(name) fetches it first."""
 
     name: str
     summary: str
@@ -362,7 +376,7 @@ class DatasetRow(NamedTuple):
 
 
 def datasets() -> List[DatasetRow]:
-    """All datasets that have names."""
+    """All datasets that have names, for Dataset(name) and train(data=name)."""
     found: List[DatasetRow] = []
     while True:
         row = lib.ls_dataset_row_at(len(found))

@@ -27,9 +27,9 @@ class _State:
 class _Turns:
     """Objects that one thread at a time may use: a handle, or a model and its trainers.
 
-    An object is freed by who has the turn, outside of all calls, once it is closed and nobody uses it. Who closes it when
-    another has the turn leaves it to that one: close() never waits, in a callback neither. Garbage collection may close objects
-    anywhere, so the locks here can be taken again by their thread.
+    An object is freed by who has the turn, outside of all calls, once it is closed and nobody uses it. Who closes it
+    when another has the turn leaves it to that one: close() never waits, in a callback neither. Garbage collection
+    may close objects anywhere, so the locks here can be taken again by their thread.
     """
 
     def __init__(self) -> None:
@@ -121,8 +121,9 @@ def no_copies(what: str, instead: str) -> Callable[[Any], NoReturn]:
 class Handle:
     """An object of the library: freed by close(), at the end of a with block, or when nobody uses it any more.
 
-    Every call of C stands in `with handle._turn() as pointer`, for objects that the library wants to be used from one thread
-    at a time, or `with handle._in_use() as pointer`. close() lets such a block end first, in whatever thread it is.
+    Every call of C stands in `with handle._turn() as pointer`, for objects that the library wants to be used from one
+    thread at a time, or `with handle._in_use() as pointer`. close() lets such a block end first, in whatever thread
+    it is.
     """
 
     _instead = "make it there"  # of copying
@@ -138,7 +139,8 @@ class Handle:
         return self._state.closed
 
     def close(self) -> None:
-        """Free the memory: at once, or when the last call that uses the object returns. A second close() does nothing."""
+        """Free the memory: at once, or when the last call that uses the object returns. A second close() does
+        nothing."""
         self._finalizer()
 
     def __reduce__(self) -> NoReturn:

@@ -1,4 +1,5 @@
-"""The C library: found, loaded and called. All calls release the GIL (cffi does), and all failures become exceptions."""
+"""The C library: found, loaded and called. All calls release the GIL (cffi does), and all failures become
+exceptions."""
 
 from __future__ import annotations
 
@@ -173,10 +174,11 @@ class Caught:
             raise failure
 
 
-def check_callable(name: str, function: Any) -> None:
-    """An exception, before the run begins, if a callback is no function; None is none."""
-    if function is not None and not callable(function):
-        raise TypeError(f"{name}: a function is wanted, not {type(function).__name__}")
+def check_callables(**functions: Any) -> None:
+    """An exception, before the run begins, if a callback is neither a function nor None."""
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name}: a function is wanted, not {type(function).__name__}")
 
 
 def new_stop() -> Any:
@@ -187,8 +189,9 @@ def new_stop() -> Any:
 
 
 def interruptible(call: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop` is
-    called, and KeyboardInterrupt raised when the call has returned. In a callback, whose thread has the turn of a handle, it runs there."""
+    """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop`
+    is called, and KeyboardInterrupt raised when the call has returned. In a callback, whose thread has the turn of a
+    handle, it runs there."""
     with _end.stoppable(stop):
         if threading.current_thread() is not threading.main_thread() or _end.inside.depth > 0:
             return call()

@@ -9,11 +9,18 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from lockstep._library import Path
 
-# The panels of plot(), in their order: what is on the y axis, and the lines: kind and field of the run's metrics, style, label.
+# The panels of plot(): what is on the y axis, and its lines: kind and field of the run's metrics, style, label.
 PANELS: Dict[str, List[Tuple[str, str, str, str]]] = {
-    "loss": [("step", "loss", "-", "training, steps"), ("epoch", "loss", "o-", "training, epochs"), ("test", "loss", "o--", "test")],
+    "loss": [
+        ("step", "loss", "-", "training, steps"),
+        ("epoch", "loss", "o-", "training, epochs"),
+        ("test", "loss", "o--", "test"),
+    ],
     "accuracy": [("epoch", "accuracy", "o-", "training"), ("test", "accuracy", "o--", "test")],
-    "accuracy of masked tokens": [("step", "token_accuracy", "-", "training, steps"), ("test", "token_accuracy", "o--", "test")],
+    "accuracy of masked tokens": [
+        ("step", "token_accuracy", "-", "training, steps"),
+        ("test", "token_accuracy", "o--", "test"),
+    ],
     "perplexity": [("test", "perplexity", "o--", "test")],
     "F1": [("test", "micro_f1", "o--", "micro, test"), ("test", "macro_f1", "s--", "macro, test")],
     "error": [("test", "mae", "o--", "mean absolute, test"), ("test", "rmse", "s--", "root mean square, test")],
@@ -30,9 +37,9 @@ def metrics(run: Path) -> List[Dict[str, Any]]:
 
 
 def plot(run: Path, axes: Optional[Sequence[Any]] = None) -> Any:
-    """Draw what a run directory has recorded and return the matplotlib figure: its loss, and what its task has of accuracy,
-    perplexity (language models), F1 (several labels), errors and R² (regression). `axes`: matplotlib axes to draw on, one per panel; panels
-    beyond them are left out."""
+    """Draw what a run directory has recorded and return the matplotlib figure: its loss, and what its task has of
+    accuracy, perplexity (language models), F1 (several labels), errors and R² (regression). `axes`: matplotlib axes
+    to draw on, one per panel; panels beyond them are left out."""
     rows = metrics(run)
     try:
         from matplotlib import pyplot
