@@ -4,9 +4,19 @@
 
     result = lockstep.train("cnn", "glyphs", samples=6000, run="runs/first")
     model = lockstep.Model.load("runs/first")
+    images, labels = lockstep.Dataset("glyphs", "test", samples=10).arrays()
     print(result.fingerprint, model.predict(images, probabilities=True))
 
-docs/python.md of the source tree has more.
+train(), evaluate()     as the command `lockstep` does; settings() lists the keyword arguments
+Model                   predict, read and set parameters, save, load, export to ONNX; models() lists the names
+Graph                   a model of your own, layer by layer
+Dataset                 data by name, from numpy arrays or from a Python class; datasets() lists the names
+Trainer                 a training loop of your own: step(), backward(), update(), evaluate()
+download()              fetch a dataset
+metrics(), plot()       what a run has recorded
+Error                   the class of all errors of the library
+
+docs/python.md of the source tree explains them with examples.
 """
 
 from lockstep._data import Dataset, DatasetRow, TextSample, datasets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ TASKS = ("classification", "multi-label", "regression")  # in the order of ls_ta
 
 
 class TextSample(NamedTuple):
-    """A sample of text: tokens and segments (length), positions of masked tokens and the tokens to predict there, and a
-    label."""
+    """A sample of text: token ids and segments (length); `places`, the positions of masked tokens, and `targets`, the
+    token ids to predict there; and the label."""
 
     tokens: Labels
     segments: Labels
@@ -30,13 +30,15 @@ class TextSample(NamedTuple):
 
 
 class Dataset(Handle):
-    """A fixed number of samples, each a function of its index. len() and indexing work; samples are (image, label), or
+    """Samples to train, evaluate or predict with. len(data) is their number, data[i] a sample: (image, label), or a
     TextSample.
 
         digits = lockstep.Dataset("glyphs", samples=6000)          # by name, or a directory
         mine = lockstep.Dataset.from_arrays(images, labels)        # numpy
         lazy = lockstep.Dataset.wrap(MyDataset(), classes=10)      # __len__ and __getitem__
     """
+
+    _instead = "make it there, by the same call"
 
     def __init__(
         self,
@@ -61,14 +63,25 @@ class Dataset(Handle):
         skip_bad: int = 0,
         columns: Optional[str] = None,
     ) -> None:
-        """A dataset of datasets(), a directory or a text file. `split` is "train" or "test", `samples` the size of a
-        generated dataset or a maximum (0: all), `normalisation` (mean, deviation) per channel in place of its own. Images of
-        a folder are scaled to `image_size` x `image_size` pixels (0: as the first one); `cache` keeps decoded ones: "auto", "off" or
-        a folder.
+        """Open a dataset by its name (datasets() lists them), a directory of images or a file of text or rows.
 
-        Of a table (CSV, TSV, JSONL): `target` names the columns to predict, `task` is "classification", "multi-label" or
-        "regression", `text_column` the column of text, `skip_bad` how many rows may be left out; `columns` says how columns
-        become numbers (`Dataset.columns` of the training set)."""
+        split           "train" or "test"
+        dir             where the files are, if not in the cache
+        samples         how many samples a generated dataset has, and of others a maximum (0: all)
+        seed            of generated datasets
+        classes         how many classes a generated dataset has (0: its default)
+        normalisation   (mean, deviation) per channel in place of the dataset's own
+
+        Images from files: `image_size` scales them to that many pixels each way (0: the size of the first image);
+        `cache` keeps decoded images: "auto", "off" or a folder.
+
+        Text: `vocab` is the vocabulary file of the tokenizer, `cased` keeps case and accents, `tokens` is the longest
+        sample (0: the default), `phrases` takes every phrase of a treebank (sst5), not whole sentences alone, and
+        `replace_invalid` replaces bytes that are not UTF-8, which are an error otherwise.
+
+        Tables (CSV, TSV, JSONL): `target` names the columns to predict, `task` is "classification", "multi-label" or
+        "regression", `text_column` is the column of text, `skip_bad` how many bad rows may be left out, and `columns`
+        says how columns become numbers: give test data the `Dataset.columns` of the training data."""
         if split not in ("train", "test"):
             raise ValueError(f"split={split!r}; it is 'train' or 'test'")
         options = Options("ls_dataset_options")
@@ -112,47 +125,38 @@ class Dataset(Handle):
         normalisation: Optional[Normalisation] = None,
         name: str = "arrays",
     ) -> Dataset:
-        """Images (N, C, H, W) and labels (N). C-contiguous float32 images and int32 labels are not copied; do not change
-        them while the dataset is used. Bytes (uint8) need a normalisation, (mean, deviation) of pixels from 0 to 1.
-        `classes` is the largest label + 1 where it is not given.
+        """Images (N, C, H, W) and labels (N); rows of F numbers are images (N, F, 1, 1). C-contiguous float32 images
+        and int32 labels are not copied: do not change them while the dataset is used. Bytes (uint8) need a
+        normalisation, (mean, deviation) of pixels from 0 to 1. Without `classes`, the largest label + 1 is their
+        number.
 
-        In place of labels: `targets`, floats (N, M) or (N), and their `task`: "regression", "multi-label" (each from 0 to
-        1), or "classification" (a probability per class)."""
+        Instead of labels: `targets`, floats (N, M) or (N), and their `task`: "regression", "multi-label" (each from 0
+        to 1), or "classification" (a probability per class)."""
         pixels = _arrays.images(images, "images", None, normalisation)
-        if targets is not None:
-            if labels is not None:
-                raise TypeError("give labels or targets, not both")
-            return cls._from_targets(pixels, targets, task, name)
-        if labels is None:
-            raise TypeError("give labels, or targets")
-        numbers = _arrays.labels(labels, "labels", len(pixels))
-        info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
-        kept = [_arrays.pointer(pixels, "float"), _arrays.pointer(numbers, "int32_t")]
-        out = ffi.new("ls_dataset **")
-        check(lib.ls_dataset_from_arrays(out, info, kept[0], kept[1]))
-        made = cls.__new__(cls)
-        made._begin(out[0], kept)
-        return made
-
-    @classmethod
-    def _from_targets(cls, pixels: Floats, targets: Any, task: str, name: str) -> Dataset:
-        if task not in TASKS:
-            raise ValueError(f"task={task!r}; it is one of {', '.join(map(repr, TASKS))}")
-        wanted = _arrays.targets(targets, "targets", len(pixels))
-        info = _info(name, len(pixels), pixels.shape[1:], wanted.shape[1])
-        info.task, info.targets = TASKS.index(task), wanted.shape[1]
-        kept = [_arrays.pointer(pixels, "float"), _arrays.pointer(wanted, "float")]
-        out = ffi.new("ls_dataset **")
-        check(lib.ls_dataset_from_targets(out, info, kept[0], kept[1]))
-        made = cls.__new__(cls)
-        made._begin(out[0], kept)
-        return made
+        if (labels is None) == (targets is None):
+            raise TypeError(f"give labels or targets, not {'both' if targets is not None else 'neither'}")
+        if targets is None:
+            numbers = _arrays.labels(labels, "labels", len(pixels))
+            info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
+            make, wanted = lib.ls_dataset_from_arrays, _arrays.pointer(numbers, "int32_t")
+        else:
+            if task not in TASKS:
+                raise ValueError(f"task={task!r}; it is one of {', '.join(map(repr, TASKS))}")
+            values = _arrays.targets(targets, "targets", len(pixels))
+            info = _info(name, len(pixels), pixels.shape[1:], values.shape[1])
+            info.task, info.targets = TASKS.index(task), values.shape[1]
+            make, wanted = lib.ls_dataset_from_targets, _arrays.pointer(values, "float")
+        kept = [_arrays.pointer(pixels, "float"), wanted]
+        return cls._made(lambda out: make(out, info, *kept), kept)
 
     @classmethod
     def wrap(cls, samples: Any, *, classes: int, name: str = "python") -> Dataset:
-        """Any object with __len__ and __getitem__, whose samples are (image, label): an image (C, H, W) of floats,
-        normalised, and a whole number below `classes`. It is asked from several threads, in any order, and must give the
-        same sample for the same index. What it raises ends the run and is raised there."""
+        """A dataset of any object with __len__ and __getitem__, for example one of PyTorch. Its samples are (image,
+        label): floats (C, H, W), normalised, and a whole number below `classes`. Several threads call __getitem__, in
+        any order; the same index must always return the same sample. An exception in it ends the run, and train()
+        raises it."""
+        if not hasattr(samples, "__len__") or not hasattr(samples, "__getitem__"):
+            raise TypeError(f"samples: an object with __len__ and __getitem__ is wanted, not {type(samples).__name__}")
         if len(samples) == 0:
             raise ValueError("samples: there are none")
         classes = number("classes", classes, "int")
@@ -177,13 +181,14 @@ class Dataset(Handle):
         ops = ffi.new("ls_dataset_ops *")
         function = caught.callback("ls_status(void *, uint64_t, float *, int32_t *)", read, lib.LS_EINVALID)
         ops.read = function
-        return cls._own(_info(name, len(samples), shape, classes), ops, [function, samples], caught)
+        info = _info(name, len(samples), shape, classes)
+        return cls._made(lambda out: lib.ls_dataset_new(out, info, ops, ffi.NULL), [function, samples], caught)
 
     @classmethod
     def from_tokens(
         cls, samples: Sequence[Any], labels: Any, *, vocabulary: int, classes: Optional[int] = None, name: str = "tokens"
     ) -> Dataset:
-        """Text to classify: each sample a sequence of token ids below `vocabulary`, and labels (N)."""
+        """Text to classify: `samples` are sequences of token ids from 0 to `vocabulary` - 1, with labels (N)."""
         rows = [_tokens(row, vocabulary, f"sample {i}") for i, row in enumerate(samples)]
         numbers = _arrays.labels(labels, "labels", len(rows))
         known = classes if classes is not None else _classes(numbers)
@@ -211,12 +216,13 @@ class Dataset(Handle):
             caught.callback("ls_status(void *, uint64_t, uint64_t, int *, int *)", measure, lib.LS_EINVALID),
         ]
         ops.read_text, ops.measure_text = kept
-        return cls._own(info, ops, kept, caught)
+        return cls._made(lambda out: lib.ls_dataset_new(out, info, ops, ffi.NULL), kept, caught)
 
     @classmethod
-    def _own(cls, info: Any, ops: Any, kept: List[Any], caught: Caught) -> Dataset:
+    def _made(cls, make: Callable[[Any], int], kept: List[Any], caught: Optional[Caught] = None) -> Dataset:
+        """What a function of the library makes of `kept`, which the dataset keeps alive."""
         out = ffi.new("ls_dataset **")
-        check(lib.ls_dataset_new(out, info, ops, ffi.NULL))
+        check(make(out))
         made = cls.__new__(cls)
         made._begin(out[0], kept, caught)
         return made
@@ -250,7 +256,8 @@ class Dataset(Handle):
             return normalisation_of(lib.ls_dataset_normalisation(pointer))
 
     def arrays(self, start: int = 0, stop: Optional[int] = None) -> Tuple[Floats, Labels]:
-        """Images (N, C, H, W) and labels (N) of samples start to stop."""
+        """Images (N, C, H, W) and labels (N) of the samples from `start` up to, but not including, `stop`, as new
+        arrays."""
         if self.is_text:
             raise ValueError(f"'{self.name}' has text; read its samples one by one")
         places = range(*slice(start, stop).indices(self._samples))
@@ -264,7 +271,7 @@ class Dataset(Handle):
         return pixels, numbers
 
     def targets(self, start: int = 0, stop: Optional[int] = None) -> Floats:
-        """Float targets (N, target_count) of samples start to stop."""
+        """Float targets (N, target_count) of the samples from `start` up to, but not including, `stop`."""
         places = range(*slice(start, stop).indices(self._samples))
         wanted = np.empty((len(places), self.target_count), dtype=np.float32)
         to = _arrays.pointer(wanted, "float")
@@ -312,7 +319,7 @@ def normalisation_of(found: Any) -> Optional[Tuple[npt.NDArray[np.float64], npt.
 
 
 def _normalisation_struct(normalisation: Normalisation, options: Options) -> Any:
-    mean, deviation = (np.asarray(values, dtype=np.float64).reshape(-1) for values in normalisation)
+    mean, deviation = (np.asarray(values, dtype=np.float64).reshape(-1) for values in _arrays.pair(normalisation))
     if mean.size != deviation.size or mean.size == 0:
         raise ValueError(f"normalisation: {mean.size} means and {deviation.size} deviations")
     struct = ffi.new("ls_normalisation *")
@@ -346,7 +353,7 @@ def _sample(sample: Any, index: int) -> Tuple[Any, Any]:
     try:
         image, label = sample
     except (TypeError, ValueError):
-        raise TypeError(f"sample {index} is {type(sample).__name__}, not (image, label)") from None
+        raise TypeError(f"sample {index} is of type {type(sample).__name__}, not a pair (image, label)") from None
     return image, label
 
 
@@ -360,7 +367,7 @@ def _tokens(row: Any, vocabulary: int, what: str) -> Labels:
 
 
 class DatasetRow(NamedTuple):
-    """A dataset that has a name."""
+    """A dataset that comes with Lockstep. needs_download: download(name) fetches it first."""
 
     name: str
     summary: str
@@ -369,7 +376,7 @@ class DatasetRow(NamedTuple):
 
 
 def datasets() -> List[DatasetRow]:
-    """All datasets that have names."""
+    """All datasets that have names, for Dataset(name) and train(data=name)."""
     found: List[DatasetRow] = []
     while True:
         row = lib.ls_dataset_row_at(len(found))

@@ -2,83 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Dict, Type
+from typing import Any, Dict, Type
+
+BY_STATUS: Dict[str, Type[Error]] = {}
 
 
 class Error(Exception):
     """What the library reports: what is wrong, where, and what to do. `status` is the short name, "not-found"."""
 
     status = "error"
+    __module__ = "lockstep"  # tracebacks name the class as programs do
+
+    def __init_subclass__(cls, status: str = "", **others: Any) -> None:
+        super().__init_subclass__(**others)
+        if status:
+            cls.status, cls.__module__ = status, Error.__module__
+            BY_STATUS[status] = cls
 
 
-class InvalidError(Error, ValueError):
+class InvalidError(Error, ValueError, status="invalid"):
     """An argument or option is not acceptable."""
 
-    status = "invalid"
 
-
-class NotFoundError(Error, LookupError):
+class NotFoundError(Error, LookupError, status="not-found"):
     """A file, name or dataset does not exist."""
 
-    status = "not-found"
 
-
-class FileError(Error, OSError):
+class FileError(Error, OSError, status="io"):
     """Reading or writing failed."""
 
-    status = "io"
 
-
-class FormatError(Error, ValueError):
+class FormatError(Error, ValueError, status="format"):
     """A file from outside is malformed."""
 
-    status = "format"
 
-
-class OutOfMemoryError(Error, MemoryError):
+class OutOfMemoryError(Error, MemoryError, status="memory"):
     """Not enough memory."""
 
-    status = "memory"
 
-
-class MismatchError(Error, ValueError):
+class MismatchError(Error, ValueError, status="mismatch"):
     """Two things that must agree do not."""
 
-    status = "mismatch"
 
-
-class NumericError(Error, ArithmeticError):
+class NumericError(Error, ArithmeticError, status="numeric"):
     """A value is infinite or not a number."""
 
-    status = "numeric"
 
-
-class InterruptedRunError(Error):
+class InterruptedRunError(Error, status="interrupted"):
     """Stopped on request."""
 
-    status = "interrupted"
 
-
-class UnsupportedError(Error, NotImplementedError):
+class UnsupportedError(Error, NotImplementedError, status="unsupported"):
     """This build or machine cannot do that."""
 
-    status = "unsupported"
 
-
-class PeerError(Error, ConnectionError):
+class PeerError(Error, ConnectionError, status="peer"):
     """Another node failed."""
-
-    status = "peer"
 
 
 class ClosedError(Error, ValueError):
-    """The object was closed."""
+    """The object was closed: close() was called, or its `with` block has ended."""
 
-    status = "closed"
-
-
-BY_STATUS: Dict[str, Type[Error]] = {
-    kind.status: kind
-    for kind in (InvalidError, NotFoundError, FileError, FormatError, OutOfMemoryError, MismatchError, NumericError,
-                 InterruptedRunError, UnsupportedError, PeerError)
-}  # fmt: skip
+    status = "closed"  # of Python alone
+    __module__ = Error.__module__

@@ -15,7 +15,8 @@ from lockstep._value import Value
 
 
 class GraphFacts(NamedTuple):
-    """Facts about a finished graph."""
+    """Numbers about a finished graph: parameters, bytes of their gradients, floating-point operations of forward and
+    backward per sample (and with the padding that kernels compute), layers."""
 
     parameters: int
     gradient_bytes: int
@@ -25,8 +26,8 @@ class GraphFacts(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A layer of a finished graph. `inputs` are numbers of nodes, -1 the graph's input; `shape` is (channels, height, width);
-    `fused` names what follows inside the same node; `flop` is forward and backward per sample."""
+    """A layer of a finished graph. `inputs` are numbers of nodes, -1 the graph's input; `shape` is (channels, height,
+    width); `fused` names what follows inside the same node; `flop` is forward and backward per sample."""
 
     operator: str
     layer: str
@@ -48,11 +49,14 @@ class Graph(Handle, Operators):
         g.finish(g.linear(x, "fc", out_features=10))
         model = lockstep.Model(g)
 
-    Names of layers become names of parameters, "conv1.weight". The loss is softmax cross-entropy of what finish() is given,
-    unless others were added.
+    Names of layers become names of parameters, "conv1.weight". The loss is softmax cross-entropy of what finish() is
+    given, unless others were added.
     """
 
+    _instead = "build it there"
+
     def __init__(self) -> None:
+        """An empty graph; input() or text_input() comes first."""
         out = ffi.new("ls_graph **")
         check(lib.ls_graph_new(out))
         super().__init__(out[0], lib.ls_graph_free)
@@ -63,6 +67,13 @@ class Graph(Handle, Operators):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<lockstep.Graph, closed>"
+        if not self.finished:
+            return "<lockstep.Graph, not finished>"
+        return f"<lockstep.Graph: {self.facts().layers} layers, {self.facts().parameters} parameters>"
 
     def input(self, channels: int, height: int, width: int) -> Value:
         """The input: images (C, H, W)."""
@@ -75,8 +86,8 @@ class Graph(Handle, Operators):
             return self._value(lib.ls_text_input(graph, longest, masked))
 
     def finish(self, output: Value, token_logits: Optional[Value] = None) -> Graph:
-        """Close the graph: `output` is what it predicts, (classes, 1, 1). With `token_logits` it is for pretraining, and
-        these are (vocabulary) per masked position. Returns the graph."""
+        """Close the graph: `output` is what it predicts, (classes, 1, 1). With `token_logits` it is for pretraining,
+        and these are (vocabulary) per masked position. Returns the graph."""
         with self._turn() as graph:
             if token_logits is None:
                 check(lib.ls_graph_finish(graph, self._of(output)[0]))
@@ -86,7 +97,7 @@ class Graph(Handle, Operators):
         return self
 
     def facts(self) -> GraphFacts:
-        """Numbers of parameters and operations of a finished graph."""
+        """Numbers of parameters, operations and layers of a finished graph."""
         if not self.finished:
             raise ValueError("the graph is not finished; call finish()")
         with self._turn() as graph:

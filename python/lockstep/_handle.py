@@ -27,9 +27,9 @@ class _State:
 class _Turns:
     """Objects that one thread at a time may use: a handle, or a model and its trainers.
 
-    An object is freed by who has the turn, outside of all calls, once it is closed and nobody uses it. Who closes it when
-    another has the turn leaves it to that one: close() never waits, in a callback neither. Garbage collection may close objects
-    anywhere, so the locks here can be taken again by their thread.
+    An object is freed by who has the turn, outside of all calls, once it is closed and nobody uses it. Who closes it
+    when another has the turn leaves it to that one: close() never waits, in a callback neither. Garbage collection
+    may close objects anywhere, so the locks here can be taken again by their thread.
     """
 
     def __init__(self) -> None:
@@ -109,12 +109,24 @@ def _is_any_busy() -> bool:
 _end.waits.append(_is_any_busy)
 
 
+def no_copies(what: str, instead: str) -> Callable[[Any], NoReturn]:
+    """__reduce__ of what shows something of a handle."""
+
+    def refuse(_: Any) -> NoReturn:
+        raise TypeError(f"{what} cannot be copied, pickled or sent to another process: {instead}")
+
+    return refuse
+
+
 class Handle:
     """An object of the library: freed by close(), at the end of a with block, or when nobody uses it any more.
 
-    Every call of C stands in `with handle._turn() as pointer`, for objects that the library wants to be used from one thread
-    at a time, or `with handle._in_use() as pointer`. close() lets such a block end first, in whatever thread it is.
+    Every call of C stands in `with handle._turn() as pointer`, for objects that the library wants to be used from one
+    thread at a time, or `with handle._in_use() as pointer`. close() lets such a block end first, in whatever thread
+    it is.
     """
+
+    _instead = "make it there"  # of copying
 
     def __init__(self, pointer: Any, free: Callable[[Any], None], turns: Optional[_Turns] = None) -> None:
         self._turns = turns or _Turns()
@@ -123,14 +135,16 @@ class Handle:
 
     @property
     def closed(self) -> bool:
+        """Whether close() was called, or the `with` block has ended."""
         return self._state.closed
 
     def close(self) -> None:
-        """Free it: at once, or when the last call that uses it returns. Harmless when it is closed."""
+        """Free the memory: at once, or when the last call that uses the object returns. A second close() does
+        nothing."""
         self._finalizer()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} cannot be copied, pickled or sent to another process: make it there, or save and load it")
+        raise TypeError(f"a {type(self).__name__} cannot be copied, pickled or sent to another process: {self._instead}")
 
     def _check(self) -> None:
         """An exception if it cannot be used."""

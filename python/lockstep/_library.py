@@ -1,4 +1,5 @@
-"""The C library: found, loaded and called. All calls release the GIL (cffi does), and all failures become exceptions."""
+"""The C library: found, loaded and called. All calls release the GIL (cffi does), and all failures become
+exceptions."""
 
 from __future__ import annotations
 
@@ -53,6 +54,8 @@ def in_python(line: str) -> str:
     """A message with keyword arguments in place of fields of options and flags of the command, and methods in place of
     functions."""
     line = line.replace("ls_graph_finish() and check its status", "finish()")
+    line = re.sub(r"`lockstep data get ([\w-]+)`", r'lockstep.download("\1")', line)
+    line = re.sub(r"`?options\.data ([\w-]+)`?", r'data="\1"', line)
     line = re.sub(r"\bls_(?:trainer_|graph_|)(\w+)\(\)", lambda match: METHODS.get(match.group(1), f"{match.group(1)}()"), line)
     return re.sub(r"--([a-z][a-z-]+)", _flag, re.sub(r"\boptions\.(?=[a-z])", "", line))
 
@@ -171,6 +174,13 @@ class Caught:
             raise failure
 
 
+def check_callables(**functions: Any) -> None:
+    """An exception, before the run begins, if a callback is neither a function nor None."""
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name}: a function is wanted, not {type(function).__name__}")
+
+
 def new_stop() -> Any:
     """A handle that stops what it is given to; Python frees it."""
     out = ffi.new("ls_stop **")
@@ -179,8 +189,9 @@ def new_stop() -> Any:
 
 
 def interruptible(call: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop` is
-    called, and KeyboardInterrupt raised when the call has returned. In a callback, whose thread has the turn of a handle, it runs there."""
+    """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop`
+    is called, and KeyboardInterrupt raised when the call has returned. In a callback, whose thread has the turn of a
+    handle, it runs there."""
     with _end.stoppable(stop):
         if threading.current_thread() is not threading.main_thread() or _end.inside.depth > 0:
             return call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import time
@@ -15,6 +16,7 @@ from lockstep._arrays import Floats
 from lockstep._binding import ffi
 from lockstep._data import TASKS, normalisation_of
 from lockstep._graph import Graph
+from lockstep._handle import no_copies
 from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number, text
 from lockstep._samples import Samples
 
@@ -42,6 +44,8 @@ class Model(Samples):
     A prediction has the same bits whatever is predicted with it, on any number of devices and threads.
     """
 
+    _instead = "save() and load() a file, or send state_dict() to a Model of the same arguments"
+
     def __init__(
         self,
         model: Union[str, Graph],
@@ -60,8 +64,19 @@ class Model(Samples):
         ffn: int = 0,
         positions: int = 0,
     ) -> None:
-        """A model of models() for images `input` (C, H, W), or text of up to `tokens` tokens; 0 means the model's default there.
-        Of a Graph, only `seed` is used."""
+        """A new model with initial weights: by name (models() lists them) or of a finished Graph, which the model
+        then owns.
+
+        seed                     of the initial weights
+        input, classes           images (channels, height, width), and the number of outputs
+        dropout                  the probability to drop a value, in models that have dropout
+        label_smoothing          of the loss, for training
+        tokens, vocabulary       text: the longest sample and the number of token ids
+        masked                   text: how many tokens of a sample are masked, to pretrain BERT (0: it classifies)
+        layers, hidden, heads, ffn, positions
+                                 text: number of layers, hidden size, attention heads, feed-forward size, longest position
+
+        0 is the model's own default. For a Graph give `seed` alone."""
         out = ffi.new("ls_model **")
         seed = number("seed", seed, "uint64_t")
         if isinstance(model, Graph):
@@ -106,16 +121,24 @@ class Model(Samples):
         devices: int = 0,
         threads: int = 0,
     ) -> Model:
-        """The newest checkpoint of a run directory, or its best weights (`best`, of a run with keep_best), or a .safetensors
-        file. What the run or the file says need not be given again.
+        """Load a trained model: the newest checkpoint of a run directory, its best weights (`best=True`, of a run
+        with keep_best), or a .safetensors file. Runs and files of Lockstep say what the model is; nothing else need
+        be given.
 
-        Files of other programs do not say how images are normalised: `mean` and `deviation` of pixels from 0 to 1, a number per
-        channel or one. `labels` is a file with the name of each class on a line; `vocab` that of the tokenizer, with `cased` it keeps
-        case and accents, with `replace_invalid` it drops bytes that are not UTF-8."""
+        Files of other programs need `model`, the name, and `input` (channels, height, width); `mean` and `deviation`
+        of pixels from 0 to 1, one number or one per channel, if images are to be read or bytes predicted; and
+        `labels`, a file with the name of each class on a line. `data` and `data_dir` name the dataset whose shape,
+        classes and constants are to be used.
+
+        Text: `vocab` is the vocabulary file of the tokenizer; `cased` keeps case and accents, `replace_invalid` drops
+        bytes that are not UTF-8, which are an error otherwise; `seq_len`, `layers`, `width`, `heads`, `ffn` and
+        `max_len` are the sizes, as train() names them (0: what the file says).
+
+        `devices` and `threads` are for predictions, as in set_devices()."""
         options = Options("ls_model_load_options")
         options.set(source=source, best=int(best), model=model, data=data, data_dir=data_dir, vocab=vocab, cased=cased,
-                    replace_invalid=replace_invalid, mean=_numbers("mean", mean), deviation=_numbers("deviation", deviation), labels=labels, seq_len=seq_len, layers=layers,
-                    width=width, heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
+                    replace_invalid=replace_invalid, mean=_numbers("mean", mean), deviation=_numbers("deviation", deviation),
+                    labels=labels, seq_len=seq_len, layers=layers, width=width, heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
                     input="x".join(str(n) for n in shape_of(input)) if input is not None else None)  # fmt: skip
         out = ffi.new("ls_model **")
         check(lib.ls_model_load(out, options.pointer))
@@ -167,20 +190,21 @@ class Model(Samples):
             return normalisation_of(lib.ls_model_normalisation(pointer))
 
     def set_devices(self, devices: int = 0, threads: int = 0) -> None:
-        """Predict on this many devices (0: one per core) with this many threads each."""
+        """Predict on this many devices (0: one per core) with this many threads each (0: one). The bits stay the
+        same."""
         with self._turn() as pointer:
             check(lib.ls_model_set_devices(pointer, number("devices", devices, "int64_t"), number("threads", threads, "int64_t")))
 
     # ---- prediction
 
     def predict(self, x: Any, *, probabilities: bool = False, segments: Optional[Sequence[Any]] = None) -> Floats:
-        """Logits (N, outputs), or with `probabilities` what they stand for: their softmax, of several labels the sigmoid, of
-        regression numbers in the units of the targets.
+        """Logits (N, outputs). With `probabilities`, what they mean: probabilities of classes (softmax) or labels
+        (sigmoid), or for regression numbers in the units of the targets.
 
-        `x` is images (N, C, H, W), normalised as the model wants them (`normalisation`); bytes (uint8) are normalised here
-        where the model knows how. C-contiguous float32 is not copied. For models of text it is a sequence of texts, which are tokenized
-        here, or of sequences of token ids, and `segments` are 0 or 1 for each of them. read_image() and read_row() make samples of files and
-        rows of tables.
+        `x` is an array of images (N, C, H, W), normalised as the model wants them (`normalisation`); bytes (uint8)
+        are normalised here where the model knows how. C-contiguous float32 is not copied. For a model of text, `x` is
+        a list of texts or of sequences of token ids, and `segments`, if given, a list with a 0 or 1 for every token.
+        read_image() and read_row() make samples from files and rows of tables. Ctrl-C ends a long prediction.
         """
         samples = _Text(self, x, segments) if self.is_text else self._images(x, segments).finite()
         logits = np.empty((len(samples), self.outputs), dtype=np.float32)
@@ -210,13 +234,14 @@ class Model(Samples):
         on_token: Optional[Callable[[int, bytes], Any]] = None,
     ) -> List[str]:
         """Continuations of the prompt by a language model, without the prompt: `num_samples` of them, each of up to
-        `max_new_tokens` tokens, or up to an end-of-text token unless `ignore_eos`.
+        `max_new_tokens` tokens, or up to an end-of-text token unless `ignore_eos`. An empty prompt begins a new text.
 
-        Logits are divided by `temperature` (0: always the most probable token); tokens are sampled from the `top_k` most
-        probable ones (0: from all), and of those from the most probable whose probabilities add up to `top_p`. `on_token` is
-        called with the number of the sample and the bytes of every token, which may end inside a character; what it raises
-        ends the call and is raised here. The same model, prompt and seed give the same texts on any number of threads, and
-        with any `lookup`: a single sample is guessed up to so many tokens ahead where it repeats itself, which is faster.
+        Logits are divided by `temperature` (0: always the most probable token); tokens are sampled from the `top_k`
+        most probable ones (0: from all), and of those from the most probable whose probabilities add up to `top_p`.
+        `on_token` is called with the number of the sample and the bytes of every token, which may end inside a
+        character; what it raises ends the call and is raised here. The same model, prompt and seed give the same
+        texts on any number of threads, and with any `lookup`, which is for speed: up to that many tokens of a single
+        sample are guessed where the text repeats itself.
         """
         options, caught = Options("ls_generate_options"), Caught()
         encoded = prompt.encode() if isinstance(prompt, str) else bytes(prompt)
@@ -251,7 +276,7 @@ class Model(Samples):
         if segments is not None:
             raise TypeError("segments are for models of text")
         self._check()  # an error if it was closed
-        array = np.asarray(x)
+        array = _arrays.numbers(x, "x")
         if array.dtype.kind == "f":  # the usual case, which every step of a loop pays for
             return _Images(_arrays.floats(array, "x", (-1, *self.input_shape)))
         found = self.normalisation
@@ -281,15 +306,17 @@ class Model(Samples):
         return Parameters(self)
 
     def state_dict(self) -> Dict[str, Floats]:
-        """Copies of all parameters and running statistics."""
+        """Copies of all parameters and running statistics by name, as PyTorch names and shapes them."""
         return dict(self.parameters())
 
     def load_state_dict(self, values: Mapping[str, Any], strict: bool = True) -> None:
-        """Set parameters. With `strict` the names must be all of the model's and no others."""
+        """Set parameters from a dict of arrays, for example of load_file(). With `strict` the dict must have all
+        names of the model and no others; else names that only one of them has are left alone. Nothing changes if an
+        array does not fit."""
         missing = [name for name in self._infos if name not in values]
         unknown = [name for name in values if name not in self._infos]
         if strict and (missing or unknown):
-            raise KeyError(f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}")
+            raise KeyError(f"missing: {_some(missing)}; unknown: {_some(unknown)}")
         ready = {name: _arrays.floats(values[name], name, self._infos[name].shape) for name in self._infos if name in values}
         for name, array in ready.items():
             self.parameters()[name] = array
@@ -308,26 +335,23 @@ class Model(Samples):
 
 
 class Parameters(MutableMapping[str, Floats]):
-    """The parameters of a model, by name."""
+    """The parameters of a model by name, like a dict: reading copies an array out of the model, assigning copies one
+    in."""
+
+    __reduce__ = no_copies("the parameters", "model.state_dict() has the values")
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def _row(self, name: str) -> Parameter:
-        row = self._model._infos.get(name)
-        if row is None:
-            raise KeyError(name)
-        return row
-
     def __getitem__(self, name: str) -> Floats:
-        row = self._row(name)
+        row = row_of(self._model._infos, name, "parameter")
         values = np.empty(row.shape, dtype=np.float32)
         with self._model._turn() as pointer:
             check(lib.ls_model_get(pointer, name.encode(), _arrays.pointer(values, "float"), values.size))
         return values
 
     def __setitem__(self, name: str, values: Any) -> None:
-        row = self._row(name)
+        row = row_of(self._model._infos, name, "parameter")
         array = _arrays.floats(values, name, row.shape)
         with self._model._turn() as pointer:
             check(lib.ls_model_set(pointer, name.encode(), _arrays.pointer(array, "float"), array.size))
@@ -343,6 +367,20 @@ class Parameters(MutableMapping[str, Floats]):
 
     def __repr__(self) -> str:
         return f"<parameters of {self._model!r}>"
+
+
+def row_of(rows: Mapping[str, Parameter], name: str, what: str) -> Parameter:
+    """The row of that name; an exception that names those that look like it."""
+    row = rows.get(name)
+    if row is None:
+        near = difflib.get_close_matches(str(name), rows, n=3) or list(rows)
+        raise KeyError(f"no {what} {name!r}; there is {_some(near)}")
+    return row
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names for a message: all, or the first of many."""
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") if names else "none"
 
 
 def _smallest_chunk() -> int:
@@ -432,7 +470,8 @@ def shape_of(input: Any) -> Tuple[int, int, int]:
 
 
 class ModelRow(NamedTuple):
-    """A model that comes with Lockstep."""
+    """A model that comes with Lockstep. pretrains: it learns from masked words (BERT); predicts_next: it is a
+    language model (GPT)."""
 
     name: str
     summary: str
@@ -442,7 +481,7 @@ class ModelRow(NamedTuple):
 
 
 def models() -> List[ModelRow]:
-    """All models that have names."""
+    """All models that have names, for Model(name) and train(model=name)."""
     found: List[ModelRow] = []
     while True:
         row = lib.ls_model_row_at(len(found))

@@ -14,7 +14,7 @@ def in_notebook() -> bool:
 
 
 def is_wanted() -> bool:
-    """Where somebody looks on."""
+    """On terminals and in notebooks."""
     return in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 

@@ -17,7 +17,8 @@ RESIZE = {"cover": "LS_RESIZE_COVER", "stretch": "LS_RESIZE_STRETCH"}
 
 
 class Tokens(NamedTuple):
-    """A text as a model takes it: tokens and segments (length); `cut` tokens were too many and left out."""
+    """A text as a model takes it: token ids and segments (length); `cut` is how many tokens were too many and left
+    out."""
 
     tokens: Labels
     segments: Labels
@@ -32,9 +33,9 @@ class Samples(Handle):
     outputs: int
 
     def read_image(self, source: Union[Path, bytes], *, resize: str = "cover") -> Floats:
-        """A PNG or JPEG file, or its bytes, as a sample (C, H, W), normalised. Colour becomes grey, or grey colour, as the model wants
-        it; an image of another size is scaled: its largest central part with the model's aspect ratio ("cover"), or all of it
-        ("stretch").
+        """A PNG or JPEG file, or its bytes, as a sample (C, H, W), normalised. Colour becomes grey, or grey colour,
+        as the model wants it. An image of another size is scaled; of another aspect ratio, `resize` decides: "cover"
+        takes the largest central part, "stretch" the whole image.
 
             logits = model.predict([model.read_image(name) for name in names])
         """
@@ -56,15 +57,16 @@ class Samples(Handle):
         return image
 
     def normalise(self, pixels: Any) -> Floats:
-        """Pixels (C, H, W) from 0 to 255, of bytes or floats, as the model takes them: (pixel / 255 - mean) / deviation."""
+        """Pixels (C, H, W) from 0 to 255, of bytes or floats, as the model takes them: (pixel / 255 - mean) /
+        deviation."""
         image = np.array(_arrays.floats(pixels, "pixels", self.input_shape))
         with self._in_use() as pointer:
             check(lib.ls_model_normalise(pointer, _arrays.pointer(image, "float")))
         return image
 
     def tokenize(self, words: str) -> Tokens:
-        """A text in the model's own tokens: [CLS] tokens [SEP], or of a language model the tokens alone, the last ones of a text that is
-        too long. predict() tokenizes texts by itself."""
+        """A text in the model's own tokens: [CLS] tokens [SEP], or of a language model the tokens alone, the last
+        ones of a text that is too long. predict() tokenizes texts by itself."""
         if not isinstance(words, str):
             raise TypeError(f"a text is wanted, not {type(words).__name__}")
         encoded = words.encode()
@@ -77,8 +79,9 @@ class Samples(Handle):
         return Tokens(arrays[0][: sample.length], arrays[1][: sample.length], cut[0])
 
     def read_row(self, row: Mapping[str, Any]) -> Floats:
-        """A row of a table, values by column, as a sample (C, 1, 1) of a model that was trained on a table of numbers and categories.
-        A column that is missing, or None, has no value; one that the model does not know is not looked at."""
+        """A row of a table, a dict of values by column, as a sample (C, 1, 1) for a model that was trained on a table
+        of numbers and categories. A column that is missing or None counts as a missing value; columns that the model
+        does not know are ignored."""
         if not isinstance(row, Mapping):
             raise TypeError(f"row: values by column, not {type(row).__name__}")
         given = {str(name): value for name, value in row.items() if value is not None}
@@ -91,12 +94,12 @@ class Samples(Handle):
         return features
 
     def class_name(self, i: int) -> Optional[str]:
-        """The name of class i, "very negative"; None: not known."""
+        """The name of class i, for example "very negative"; None where the names are not known."""
         with self._in_use() as pointer:
             return text(lib.ls_model_class_name(pointer, number("i", i, "int64_t"))) or None
 
     def interpret(self, logits: Any) -> Floats:
-        """What logits (N, outputs) stand for: probabilities of classes or labels, or numbers in the units of the targets."""
+        """What logits (N, outputs) mean: probabilities of classes or labels, or numbers in the units of the targets."""
         values = np.array(_arrays.floats(logits, "logits", (-1, self.outputs)))
         with self._in_use() as pointer:
             check(lib.ls_model_interpret(pointer, _arrays.pointer(values, "float"), len(values)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Tuple, Union
@@ -13,7 +14,8 @@ import numpy as np
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._graph import Graph
-from lockstep._library import Caught, Options, Path, c_text, check, error_of, in_python, interruptible, lib, new_stop, text
+from lockstep._library import (Caught, Options, Path, c_text, check, check_callables, error_of, in_python, interruptible, lib,
+                               new_stop, text)  # fmt: skip
 from lockstep._model import Model
 from lockstep._progress import Progress, is_wanted
 from lockstep._trainer import EvalResult, result_of
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """A step is complete: how many are done, of how many; means over its samples, before the update."""
+    """For on_step, after a step: `step` of `steps` are done; loss and accuracy are means over the step's samples,
+    before the update. gradient_norm is NaN without clip_norm."""
 
     step: int
     steps: int
@@ -39,7 +42,8 @@ class Step(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """An epoch is complete, the first is 0. test_loss and test_accuracy are NaN where it was not tested."""
+    """For on_epoch, after an epoch; the first is epoch 0. test_loss and test_accuracy are NaN if it was not
+    evaluated."""
 
     epoch: int
     epochs: int
@@ -52,8 +56,9 @@ class Epoch(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """An evaluation on the test set is done. perplexity is 0 but for language models; metric, that of keep_best, is NaN where
-    evaluations are not compared; best_step is 0 where none is the best yet; stale counts evaluations since a better one."""
+    """For on_test, after an evaluation on the test set. perplexity is of language models, else 0. With keep_best or
+    early_stop, `metric` is what is compared (else NaN), `best` and `best_step` are those of the best evaluation so
+    far (step 0: none yet), and `stale` counts the evaluations since."""
 
     step: int
     epoch: int
@@ -69,7 +74,7 @@ class Evaluation(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint was written."""
+    """For on_checkpoint, when a checkpoint of the run directory `run` is on disk."""
 
     step: int
     run: str
@@ -77,9 +82,10 @@ class Checkpoint(NamedTuple):
 
 
 class TrainResult(NamedTuple):
-    """What training came to. fingerprint is the xxh64 of the trained parameters, as the command prints it; test_loss and
-    test_accuracy are NaN when the last weights were not evaluated. best_step and best are those of the best evaluation, with
-    keep_best or early_stop (0: there is none); stopped_early: early_stop ended the run."""
+    """Result of train(). fingerprint is the xxh64 of the trained parameters, as the command prints it; test_loss and
+    test_accuracy are NaN if the last weights were not evaluated. With keep_best or early_stop, best_step and best are
+    those of the best evaluation (step 0: there was none); stopped_early says whether early_stop ended the run. run is
+    the run directory."""
 
     steps: int
     fingerprint: str
@@ -94,9 +100,10 @@ class TrainResult(NamedTuple):
     run: Optional[str]
 
     def load(self, best: bool = False) -> Model:
-        """The trained model, of the run directory; `best`: with the weights of its best evaluation (keep_best)."""
+        """The trained model, loaded from the run directory; with `best`, the weights of its best evaluation
+        (keep_best)."""
         if self.run is None:
-            raise ValueError("nothing was kept; train with run=DIRECTORY")
+            raise ValueError("the weights were not saved: train with run=DIRECTORY, or train a Model, which gets them")
         return Model.load(self.run, best=best)
 
 
@@ -114,17 +121,23 @@ def train(
     verbose: bool = False,
     **settings: Unpack[TrainSettings],
 ) -> TrainResult:
-    """Train a model, as `lockstep train` does with the same settings, with the same bits.
+    """Train a model as the command `lockstep train` does: the same settings give the same bits.
 
         result = lockstep.train("cnn", "mnist", epochs=2, lr=1e-3, run="runs/first")
 
-    `model` is a name, a finished Graph, or a Model, which starts from the weights that it has and gets the trained ones; `data` a name, a directory, a Dataset or (images, labels). Every option of the
-    command is a keyword argument, with underscores: settings() lists them.
+    model       a name (models() lists them), a finished Graph, or a Model: training starts from its weights and changes them
+    data        a name (datasets() lists them), a directory, a Dataset, or arrays (images, labels)
+    test_data   a Dataset, or arrays; named data has its own
+    progress    show a progress bar (None: on terminals and in notebooks)
+    verbose     print the lines that the command prints
 
-    on_step, on_epoch, on_test and on_checkpoint get a Step, Epoch, Evaluation or Checkpoint. on_log gets each line that the command would print
-    and its kind, "result", "note" or "warning". What a callback raises ends the run, with a checkpoint, and is raised here.
-    `progress` shows a bar (None: where somebody looks on), `verbose` prints the command's lines. Ctrl-C stops the run, with
-    a checkpoint, and raises KeyboardInterrupt; `resume=True` goes on.
+    Every option of the command is a keyword argument, with underscores; settings() lists them. `run=DIRECTORY` saves
+    checkpoints and metrics there.
+
+    Callbacks: on_step, on_epoch, on_test and on_checkpoint are called with a Step, Epoch, Evaluation or Checkpoint;
+    on_log(kind, line) with every line that the command would print, where kind is "result", "note" or "warning". An
+    exception in a callback ends the run and is raised by train(). Ctrl-C ends it with KeyboardInterrupt. In both
+    cases a run directory gets a checkpoint first, and train() with `resume=True` goes on from there.
     """
     options = Options("ls_train_options")
     caught = Caught()
@@ -194,7 +207,10 @@ def put_setting(options: Options, name: str, value: Any) -> None:
     row = lib.ls_train_setting_of(option.encode())
     if value is None:
         return
-    if row != ffi.NULL and row.kind == lib.LS_SETTING_FLAG:
+    if row == ffi.NULL:
+        error = error_of(lib.ls_train_options_set(options.pointer, option.encode(), ffi.NULL))
+        raise type(error)(re.sub(r"'[a-z-]+'", lambda match: match.group(0).replace("-", "_"), str(error)))
+    if row.kind == lib.LS_SETTING_FLAG:
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name}={value!r}: it is True or False")
         if value:
@@ -203,7 +219,7 @@ def put_setting(options: Options, name: str, value: Any) -> None:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, os.PathLike, int, float, np.number)):
         raise TypeError(f"{name}={value!r}: a number or a text is wanted, not {type(value).__name__}")
     written = os.fspath(value) if isinstance(value, (str, os.PathLike)) else repr(value.item() if isinstance(value, np.number) else value)
-    if isinstance(value, (float, np.floating)) and float(value).is_integer() and row != ffi.NULL and row.kind in (
+    if isinstance(value, (float, np.floating)) and float(value).is_integer() and row.kind in (
         lib.LS_SETTING_INT, lib.LS_SETTING_SEED, lib.LS_SETTING_COUNT):  # fmt: skip
         raise TypeError(f"{name}={value!r}: a whole number is wanted, not a float")
     check(lib.ls_train_options_set(options.pointer, option.encode(), options.keep(c_text(written))))
@@ -220,9 +236,10 @@ def _put_hooks(
     on_checkpoint: Optional[Callable[[Checkpoint], Any]],
     on_log: Optional[Callable[[str, str], Any]],
 ) -> None:
-    """Callbacks of Python as those of C. Only those that somebody wants are called, but for the log: without one the library
-    would print."""
+    """Callbacks of Python as those of C. Only those that somebody wants are called, but for the log: without one the
+    library would print."""
     hooks = Options("ls_train_hooks")
+    check_callables(on_step=on_step, on_epoch=on_epoch, on_test=on_test, on_checkpoint=on_checkpoint, on_log=on_log)
 
     def step(_: Any, found: Any) -> int:
         if bar is not None:
@@ -280,17 +297,21 @@ def _put_hooks(
 
 
 class Setting(NamedTuple):
-    """A setting of train()."""
+    """A keyword argument of train(): its name, group, meaning and default, and the names it can be set to."""
 
     name: str
     group: str
     help: str
     default: str
-    values: Tuple[str, ...]  # where its values have names
+    values: Tuple[str, ...]  # empty where any number or text will do
 
 
 def settings() -> List[Setting]:
-    """All settings of train(), with their defaults."""
+    """All settings of train(), with their defaults:
+
+    for setting in lockstep.settings():
+        print(setting.name, setting.default, setting.help)
+    """
     defaults = Options("ls_train_options")
     found: List[Setting] = []
     room = ffi.new("char[]", 256)
@@ -336,9 +357,18 @@ def evaluate(
     ffn: int = 0,
     max_len: int = 0,
 ) -> EvalResult:
-    """Loss and accuracy of a run directory or a .safetensors file, on the run's own test data or on `data`. `best` takes the weights
-    of a run's best evaluation (keep_best), not its newest. `logits` names a safetensors file for the model's outputs, `metrics` a JSON file for scores per class and the confusion matrix; `save` writes them to
-    eval.json of the run, which `lockstep report` draws. Ctrl-C ends it."""
+    """Loss and accuracy of a run directory or a .safetensors file, as `lockstep eval` computes them. Ctrl-C ends it.
+
+    data, data_dir      a name, a directory, a Dataset or arrays (default: the run's test data), and where its files are
+    model               of a file of another program: its name, or a Graph
+    best                the weights of the run's best evaluation (keep_best), not the newest
+    samples, batch      a maximum (0: all), and how many are computed at a time
+    devices, threads    how many devices (0: one per core) with how many threads each
+    logits              write the model's outputs to this safetensors file
+    metrics, save       write scores per class and the confusion matrix to this JSON file, or to eval.json of the run
+    vocab, cased, replace_invalid, seq_len, layers, width, heads, ffn, max_len
+                        of models of text, as in Model.load()
+    """
     options = Options("ls_eval_options")
     options.set(source=source, best=int(best), data_dir=data_dir, samples=samples, batch=batch, devices=devices, threads=threads,
                 logits=logits, metrics=metrics, save=int(save), vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, MutableMapping, NamedTuple, Optional, Union
+from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Iterator, List, MutableMapping, NamedTuple, Optional,
+                    Union)  # fmt: skip
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from lockstep._arrays import Floats
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._errors import InterruptedRunError, InvalidError
-from lockstep._handle import Handle
-from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, new_stop, number
-from lockstep._model import Model, _Text
+from lockstep._handle import Handle, no_copies
+from lockstep._library import Caught, Options, Path, c_text, check, check_callables, interruptible, lib, new_stop, number
+from lockstep._model import Model, _Text, row_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """What a step, or several, came to. Fields of text are 0 for images; gradient_norm is NaN without clipping."""
+    """Result of one step, or of all steps of run(): means over their samples. tokens, masked, token_loss and
+    token_accuracy are of text, else 0; gradient_norm is NaN without clip_norm."""
 
     steps: int
     samples: int
@@ -40,7 +42,8 @@ class Report(NamedTuple):
 
 
 class EvalResult(NamedTuple):
-    """What an evaluation came to: mae, rmse and r2 are of regression, whose accuracy is NaN, the F1 scores of several labels."""
+    """Result of an evaluation. mae, rmse and r2 are of regression, whose accuracy is NaN; the F1 scores are of
+    multi-label data; masked, token_loss, token_accuracy and perplexity are of text."""
 
     samples: int
     loss: float
@@ -59,7 +62,7 @@ class EvalResult(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a trainer is."""
+    """How far a trainer is: steps in all, the epoch and the step in it; and on what it trains."""
 
     steps: int
     epoch: int
@@ -86,18 +89,22 @@ def _with_fingerprint(found: Any, model: Any) -> EvalResult:
 
 
 class Trainer(Handle):
-    """A model with its optimizer.
+    """A model with its optimizer, for training loops of your own.
 
         trainer = lockstep.Trainer(model, lr=1e-3, batch=128)
         for images, labels in batches:
             report = trainer.step(images, labels)
             print(report.loss)
 
-    Keyword arguments are fields of ls_trainer_options: batch, micro_batch, optimizer, lr, momentum, beta1, beta2, epsilon,
-    weight_decay, nesterov, clip_norm, schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, freeze, seed,
-    devices, threads, pin, augment. A step has the same bits on any number of devices and threads. After every call the model has the new
-    weights. A model has one trainer at a time.
+    `batch` is the largest number of samples of a step. The other keyword arguments have the names and meanings of
+    train()'s: micro_batch, optimizer, lr, momentum, beta1, beta2, epsilon, weight_decay, nesterov, clip_norm,
+    schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, freeze, seed, devices, threads, pin, augment.
+
+    The model has the new weights after every call. A step has the same bits on any number of devices and threads. A
+    model has one trainer at a time: close() one before the next.
     """
+
+    _instead = "save() it, and load() that into a Trainer made there"
 
     def __init__(self, model: Model, **settings: Unpack[TrainerSettings]) -> None:
         if not isinstance(model, Model):
@@ -122,30 +129,38 @@ class Trainer(Handle):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<lockstep.Trainer, closed>"
+        return f"<lockstep.Trainer of {self._model!r}: {self.position.steps} steps, lr {self.lr:g}>"
+
     @property
     def model(self) -> Model:
+        """The model that is trained."""
         return self._model
 
     # ---- steps
 
     def step(self, x: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None, indices: Optional[Any] = None) -> Report:
-        """Forward, backward and update on 1 to `batch` samples: images (N, C, H, W) as for Model.predict(), or sequences of
-        tokens, and labels (N) or float targets (N, outputs). `indices` number the samples, for dropout."""
+        """Forward, backward and update on 1 to `batch` samples: images (N, C, H, W) as for Model.predict(), or
+        sequences of tokens, and labels (N) or float targets (N, outputs). `indices` number the samples, for
+        dropout."""
         batch = _Batch(self._model, x, labels, targets, indices)
         with self._alone("step()") as pointer:
             check(lib.ls_trainer_step(pointer, batch.pointer, self._report))
             return report_of(self._report)
 
     def backward(self, x: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None, indices: Optional[Any] = None) -> Report:
-        """The gradient alone; the weights stay. Called again before update(), gradients add up to that of all samples
-        together."""
+        """Forward and backward alone: the gradient is kept, the weights stay. If it is called again before update(),
+        gradients add up to that of all samples together."""
         batch = _Batch(self._model, x, labels, targets, indices)
         with self._alone("backward()") as pointer:
             check(lib.ls_trainer_backward(pointer, batch.pointer, self._report))
             return report_of(self._report)
 
     def update(self) -> float:
-        """Update the weights with the gradient. Returns its norm before clipping; NaN without clipping."""
+        """Update the weights with the gradient of backward(). Returns its norm before clipping; NaN without
+        clip_norm."""
         norm = ffi.new("double *")
         with self._alone("update()") as pointer:
             check(lib.ls_trainer_update(pointer, norm))
@@ -157,14 +172,15 @@ class Trainer(Handle):
             check(lib.ls_trainer_zero_gradient(pointer))
 
     def gradients(self) -> Gradients:
-        """The gradient since the last update, by parameter name: of the mean loss over the samples. Reading copies,
-        assigning replaces it for update()."""
+        """The gradient of the mean loss since the last update, by parameter name. Reading copies it, assigning sets
+        what update() will use."""
         return Gradients(self)
 
     def run(self, data: Union[Dataset, Any], *, steps: int = 0, on_step: Optional[Callable[[Report], Any]] = None) -> Report:
-        """Steps on a dataset, in the order of train(): `steps` of them, or with 0 those to the end of the epoch. The trainer
-        remembers where it is. `on_step` is called after every step; what it raises ends the run and is raised here. The
-        report is of all these steps."""
+        """Train on a Dataset or arrays (images, labels), in the order of train(): `steps` steps, or with 0 to the end
+        of the epoch. The next run() goes on from there. `on_step` is called with a Report after every step; an
+        exception in it ends the run and is raised by run(). Returns a report of all these steps."""
+        check_callables(on_step=on_step)
         dataset = as_dataset(data, "data")
         caught = dataset._caught
 
@@ -185,27 +201,27 @@ class Trainer(Handle):
                 lib.ls_trainer_set_hook(pointer, ffi.NULL, ffi.NULL)
 
     def evaluate(self, data: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None) -> EvalResult:
-        """Loss and accuracy with the weights as they are: of a Dataset, or of images (or tokens) and labels or float targets,
-        any number. Ctrl-C ends that of a Dataset."""
+        """Loss and accuracy with the current weights, of a Dataset, or of images (or token ids) and their labels or
+        float targets, as many as there are. Nothing is updated. Ctrl-C ends it after a micro-batch."""
         if labels is None and targets is None:
-            return self._evaluate_dataset(as_dataset(data, "data"))
-        result = ffi.new("ls_eval_result *")
+            dataset = as_dataset(data, "data")
+            return self._evaluate(lib.ls_trainer_evaluate_dataset, dataset._turn, dataset._caught)
         batch = _Batch(self._model, data, labels, targets, None)
-        with self._turn() as pointer, self._model._in_use() as model:
-            check(lib.ls_trainer_evaluate(pointer, batch.pointer, result))
-            return _with_fingerprint(result, model)
+        return self._evaluate(lib.ls_trainer_evaluate, lambda: contextlib.nullcontext(batch.pointer), Caught())
 
-    def _evaluate_dataset(self, dataset: Dataset) -> EvalResult:
+    def _evaluate(
+        self, function: Callable[..., int], use_samples: Callable[[], ContextManager[Any]], caught: Caught
+    ) -> EvalResult:
         result, handle = ffi.new("ls_eval_result *"), new_stop()
-        caught, guard, is_running = dataset._caught, threading.Lock(), False
+        guard, is_running = threading.Lock(), False
 
         def call() -> EvalResult:
             nonlocal is_running
-            with self._turn() as pointer, self._model._in_use() as model, dataset._turn() as samples:
+            with self._turn() as pointer, self._model._in_use() as model, use_samples() as samples:
                 check(lib.ls_trainer_set_stop(pointer, handle))
                 try:
                     is_running = True
-                    caught.check(lib.ls_trainer_evaluate_dataset(pointer, samples, result))
+                    caught.check(function(pointer, samples, result))
                 finally:
                     with guard:
                         is_running = False
@@ -224,7 +240,8 @@ class Trainer(Handle):
 
     @contextlib.contextmanager
     def _alone(self, call: str) -> Iterator[Any]:
-        """A turn for a call that changes weights or gradients, which cannot be inside another such call: in its callbacks."""
+        """A turn for a call that changes weights or gradients, which cannot be inside another such call: in its
+        callbacks."""
         with self._turn() as pointer:
             if self._call is not None:
                 raise InvalidError(f"{call} inside {self._call} of the same trainer: call it when that has returned; a callback may "
@@ -252,7 +269,7 @@ class Trainer(Handle):
 
     @property
     def position(self) -> Position:
-        """Steps so far, the epoch and the step in it, devices and micro-batch."""
+        """Steps so far, the epoch and the step in it, devices, threads and micro-batch."""
         out = ffi.new("ls_trainer_position *")
         with self._turn() as pointer:
             check(lib.ls_trainer_get_position(pointer, out))
@@ -277,7 +294,7 @@ class _Batch:
 
     def __init__(self, model: Model, x: Any, labels: Any, targets: Optional[Any], indices: Optional[Any]) -> None:
         if (labels is None) == (targets is None):
-            raise TypeError("give labels or targets, and not both")
+            raise TypeError(f"give labels or targets, not {'both' if targets is not None else 'neither'}")
         self.pointer = ffi.new("ls_batch *", EMPTY_BATCH[0])
         self.kept: List[Any] = []
         if model.is_text:
@@ -305,16 +322,19 @@ class _Batch:
 
 
 class Gradients(MutableMapping[str, Floats]):
-    """Gradients of a trainer by parameter name."""
+    """The gradients of a trainer by parameter name, like a dict: reading copies one out, assigning copies one in."""
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
+        self._rows = {row.name: row for row in trainer._model.parameter_infos() if row.is_trained}
+
+    __reduce__ = no_copies("the gradients", "dict(trainer.gradients()) has the values")
+
+    def __repr__(self) -> str:
+        return f"<gradients of {self._trainer!r}>"
 
     def _shape(self, name: str) -> Any:
-        row = self._trainer._model._infos.get(name)
-        if row is None or not row.is_trained:
-            raise KeyError(name)
-        return row.shape
+        return row_of(self._rows, name, "gradient").shape
 
     def __getitem__(self, name: str) -> Floats:
         values = np.empty(self._shape(name), dtype=np.float32)
@@ -333,7 +353,7 @@ class Gradients(MutableMapping[str, Floats]):
         raise TypeError("a gradient cannot be removed; set it to zeros")
 
     def __iter__(self) -> Iterator[str]:
-        return (row.name for row in self._trainer._model.parameter_infos() if row.is_trained)
+        return iter(self._rows)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._rows)

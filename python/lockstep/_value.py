@@ -15,6 +15,9 @@ class Value:
         self._graph = graph
         self._id = id
 
+    def __repr__(self) -> str:
+        return f"<lockstep.Value {self._id} of {self._graph!r}>"
+
     def __add__(self, other: Value) -> Value:
         return self._graph.add(self, other)
 

@@ -64,7 +64,7 @@ static ls_status add_text(ls_logits *o, const ls_dataset *set)
 	memcpy(o->data[STARTS], o->start, (o->samples + 1) * sizeof(*o->start));
 	if (o->info->masked_max == 0)
 		return LS_OK;
-	LS_TRY(add_vector(o, MASKED, "picks", LS_I64, o->masked_start[o->samples]));
+	LS_TRY(add_vector(o, MASKED, "masked_positions", LS_I64, o->masked_start[o->samples]));
 	return add_vector(o, TARGETS, "targets", LS_I32, o->masked_start[o->samples]);
 }
 

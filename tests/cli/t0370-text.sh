@@ -104,9 +104,9 @@ ok "outputs of pretraining: shapes" outputs one \
 	's["logits"] == [50, 2] and s["starts"] == [51] and s["tokens"] == s["segments"] == [t["starts"][-1]]'
 ok "every sample begins with [CLS]" outputs one 'all(t["tokens"][i] == 2 for i in t["starts"][:-1])'
 ok "places are in order and their targets are words" outputs one \
-	'sorted(set(t["picks"])) == t["picks"] and len(t["picks"]) == len(t["targets"]) > 50 and min(t["targets"]) >= 5'
+	'sorted(set(t["masked_positions"])) == t["masked_positions"] and len(t["masked_positions"]) == len(t["targets"]) > 50 and min(t["targets"]) >= 5'
 ok "most of them are masked" outputs one \
-	'0.6 < sum(t["tokens"][i] == 4 for i in t["picks"]) / len(t["picks"]) < 0.95'
+	'0.6 < sum(t["tokens"][i] == 4 for i in t["masked_positions"]) / len(t["masked_positions"]) < 0.95'
 "$LOCKSTEP" eval runs/transformer-whole --logits one >.out
 ok "the accuracy can be computed from a classifier's" outputs one \
 	"abs(sum(max(range(5), key=lambda c: t['logits'][5 * i + c]) == t['labels'][i] for i in range(50)) / 50 - $(accuracy "$(cat .out)")) < 1e-4"

@@ -156,10 +156,10 @@ static void add_microbatch(dump *d)
 	const ls_packed *text = d->microbatch->text;
 	int64_t n = d->microbatch->count, tokens = text->start[n], masked = text->masked_start[n];
 	add(d, "start", LS_I32, n + 1, 0, text->start);
-	add(d, "pick_start", LS_I32, n + 1, 0, text->masked_start);
+	add(d, "masked_start", LS_I32, n + 1, 0, text->masked_start);
 	add(d, "token", LS_I32, tokens, 0, text->token);
 	add(d, "segment", LS_I32, tokens, 0, text->segment);
-	add(d, "pick", LS_I32, masked, 0, text->masked_at);
+	add(d, "masked_positions", LS_I32, masked, 0, text->masked_at);
 	add(d, "target", LS_I32, masked, 0, text->target);
 	add(d, "labels", LS_I32, n, 0, d->microbatch->labels);
 	add(d, "loss", LS_F64, 3, 0, d->loss);

@@ -150,7 +150,7 @@ class BertForPreTraining(nn.Module):
 
     def forward(self, batch):
         x, pooled = self.bert(batch)
-        return self.cls.seq_relationship(pooled), self.cls.predictions(x[batch.pick_sample, batch.pick_place])
+        return self.cls.seq_relationship(pooled), self.cls.predictions(x[batch.masked_sample, batch.masked_place])
 
 
 class BertForSequenceClassification(nn.Module):

@@ -80,5 +80,5 @@ class Gpt2(nn.Module):
 
     def forward(self, batch):
         """No logits of samples; those of every token's next."""
-        x = self.transformer(batch.tokens)[batch.pick_sample, batch.pick_place]
+        x = self.transformer(batch.tokens)[batch.masked_sample, batch.masked_place]
         return None, F.linear(x, self.transformer.wte.weight)

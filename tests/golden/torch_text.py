@@ -38,9 +38,9 @@ class Batch:
             self.tokens[i, : lengths[i]] = leaf["token"][start[i] : start[i + 1]]
             self.segments[i, : lengths[i]] = leaf["segment"][start[i] : start[i + 1]]
             self.mask[i, : lengths[i]] = True
-        pick = leaf["pick"].long()
-        self.pick_sample = torch.searchsorted(start, pick, right=True) - 1
-        self.pick_place = pick - start[self.pick_sample]
+        masked = leaf["masked_positions"].long()
+        self.masked_sample = torch.searchsorted(start, masked, right=True) - 1
+        self.masked_place = masked - start[self.masked_sample]
         self.labels, self.targets = leaf["labels"].long(), leaf["target"].long()
 
 

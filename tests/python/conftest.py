@@ -1,4 +1,4 @@
-"""What the tests of the Python package share. tests/cli/t0650-python.sh runs them."""
+"""What the tests of the Python package share. tests/python/t8500-package.sh runs them."""
 
 import os
 import subprocess

@@ -205,10 +205,37 @@ def test_a_fork_is_told_to_spawn():
 
 
 def test_objects_are_not_copied(model, digits):
-    for thing in (model, lockstep.Dataset.from_arrays(*digits), lockstep.Graph()):
-        for copying in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match=f"a {type(thing).__name__} cannot be copied, pickled or sent to another process"):
-                copying(thing)
+    with lockstep.Trainer(model, batch=4) as trainer:
+        for thing, message in (
+            (model, "a Model cannot be copied, pickled or sent to another process: .*state_dict"),
+            (trainer, r"a Trainer cannot .*: save\(\) it"),
+            (lockstep.Dataset.from_arrays(*digits), "a Dataset cannot .*: make it there"),
+            (lockstep.Graph(), "a Graph cannot .*: build it there"),
+            (model.parameters(), r"the parameters cannot .*: model.state_dict\(\)"),
+            (trainer.gradients(), r"the gradients cannot .*: dict\(trainer.gradients\(\)\)"),
+        ):
+            for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+                with pytest.raises(TypeError, match=message):
+                    copying(thing)
+    assert pickle.loads(pickle.dumps(model.state_dict())).keys() == model.parameters().keys()
+    with pytest.raises(lockstep.Error) as caught:
+        lockstep.Model.load("nowhere")
+    again = pickle.loads(pickle.dumps(caught.value))  # as processes of a pool send it
+    assert (type(again), str(again)) == (lockstep.NotFoundError, str(caught.value)) and type(again).__module__ == "lockstep"
+
+
+def test_objects_say_what_they_are(model, digits):
+    graph = lockstep.Graph()
+    x = graph.input(1, 28, 28)
+    assert repr(x) == "<lockstep.Value 0 of <lockstep.Graph, not finished>>"
+    graph.finish(graph.linear(x, "fc", out_features=10))
+    assert repr(graph) == "<lockstep.Graph: 1 layers, 7850 parameters>"
+    with lockstep.Trainer(model, batch=4, lr=0.5) as trainer:
+        trainer.step(digits[0][:4], digits[1][:4])
+        assert repr(trainer) == f"<lockstep.Trainer of {model!r}: 1 steps, lr 0.5>"
+        assert repr(trainer.gradients()) == f"<gradients of {trainer!r}>"
+    graph.close()
+    assert (repr(trainer), repr(graph)) == ("<lockstep.Trainer, closed>", "<lockstep.Graph, closed>")
 
 
 def test_what_is_closed_in_use_is_freed():

@@ -34,15 +34,19 @@ def test_strides_and_dtypes_do_not_change_a_prediction(model, digits):
 def test_wrong_input_is_refused(model, digits):
     images = digits[0][:4]
     for bad, kind, message in [
-        (images[0], ValueError, r"shape \(1, 28, 28\) does not fit \(N, 1, 28, 28\)"),
-        (images[:, :, :27], ValueError, r"does not fit"),
+        (images[0], ValueError, r"^x: shape \(1, 28, 28\) does not fit \(N, 1, 28, 28\); of one sample make a batch: array\[None\]$"),
+        (images[:, 0], ValueError, r"; use array.reshape\(-1, 1, 28, 28\)$"),
+        (images.transpose(0, 2, 3, 1), ValueError, r"; put channels first: array.transpose\(0, 3, 1, 2\)$"),
+        (images[:, :, :27], ValueError, r"does not fit \(N, 1, 28, 28\)$"),
+        ([images[0], images[0, :, :5]], (TypeError, ValueError), "different shapes|dtype object"),
         (images.astype(np.int64), TypeError, "images of int64"),
-        (as_bytes(images), TypeError, "uint8"),
+        (as_bytes(images), TypeError, r"know how to normalise them; give floats: \(images / 255 - mean\) / deviation$"),
         (images.astype(np.complex64), TypeError, "complex64"),
-        (images.astype(str), TypeError, "dtype"),
+        (images.astype(str), TypeError, "an array of numbers is wanted, not an array of dtype"),
+        ("a.png", TypeError, "an array of numbers is wanted, not str"),
         (images * np.float32(np.nan), ValueError, "sample 0 is infinite or not a number"),
         (images.astype(np.float64) * 1e300, ValueError, "too large for float32"),
-        (None, TypeError, "dtype object"),
+        (None, TypeError, "not NoneType"),
     ]:  # fmt: skip
         with pytest.raises(kind, match=message):
             model.predict(bad)
@@ -103,8 +107,8 @@ def test_parameters_are_read_and_changed(model, digits):
         with pytest.raises(kind, match=message):
             weights[name] = bad
     assert model.fingerprint == fingerprint
-    with pytest.raises(KeyError):
-        weights["none"]
+    with pytest.raises(KeyError, match=f"no parameter '{name}s'; there is {name}"):
+        weights[name + "s"]
     with pytest.raises(TypeError):
         del weights[name]
 
@@ -291,6 +295,9 @@ def test_wrong_batches_are_refused(model, digits):
         for x, y, kind, message in [
             (images[:8], labels[:7], ValueError, "one label per sample"),
             (images[:8], labels[:8].astype(float), TypeError, "whole numbers"),
+            (images[:8], np.eye(10)[labels[:8]], ValueError, r"one-hot labels .argmax\(axis=1\)"),
+            (images[:8], labels[:8, None], ValueError, r"use .reshape\(-1\)"),
+            (images[:8], None, TypeError, "labels or targets, not neither"),
             (images[:8], labels[:8] + 100, lockstep.InvalidError, "0 to 9"),
             (images[:65], labels[:65], lockstep.InvalidError, "64"),
             (images[:0], labels[:0], lockstep.InvalidError, "from 1 to 64"),
@@ -352,14 +359,18 @@ def test_datasets_of_arrays(digits):
         data[320]
     for x, y, kind, message in [
         (images, labels[:-1], ValueError, "one label per sample"),
-        (images[:, 0], labels, ValueError, "shape"),
-        (as_bytes(images), labels, TypeError, "normalisation"),
+        (images[:, 0], labels, ValueError, r"does not fit \(N, C, H, W\); images without channels: array\[:, None\]$"),
+        (images[:, 0, 0], labels, ValueError, r"rows of numbers: array\[:, :, None, None\]$"),
+        (as_bytes(images), labels, TypeError, r"give normalisation=\(mean, deviation\)"),
         (images, labels - 1, lockstep.InvalidError, "has label -1"),
         (images * np.nan, labels, lockstep.InvalidError, "not finite"),
         (images[:0], labels[:0], lockstep.InvalidError, "no samples"),
     ]:  # fmt: skip
         with pytest.raises(kind, match=message):
             lockstep.Dataset.from_arrays(x, y)
+    for wrong in (0.3, (0.1, 0.2, 0.3)):
+        with pytest.raises(TypeError, match=r"^normalisation=.*it is \(mean, deviation\)"):
+            lockstep.Dataset.from_arrays(as_bytes(images), labels, normalisation=wrong)
     same = lockstep.Dataset.from_arrays(as_bytes(images), labels, normalisation=([0.1307], [0.3081]))
     assert np.array_equal(same.arrays()[0], images)
 

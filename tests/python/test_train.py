@@ -162,6 +162,10 @@ def test_bad_samples_of_a_class(digits, change, message):
 def test_wrong_settings_are_named():
     for settings, message in [
         (dict(lrr=1), "unknown setting 'lrr'; did you mean 'lr'"),
+        (dict(learning_rate=1), "unknown setting 'learning_rate'; here it is 'lr'"),
+        (dict(lr_minn=True), "unknown setting 'lr_minn'; did you mean 'lr_min'"),
+        (dict(on_step=3), "^on_step: a function is wanted, not int"),
+        (dict(on_log="x"), "^on_log: a function is wanted, not str"),
         (dict(lr="fast"), "lr: 'fast' is not a number"),
         (dict(optimizer="adamm"), "did you mean 'adam'"),
         (dict(clip_norm=-3), "clip_norm must be at least 0"),
@@ -176,6 +180,8 @@ def test_wrong_settings_are_named():
         lockstep.train("mlp", "glyhps")
     with pytest.raises(TypeError, match="wrap"):
         lockstep.train("mlp", object())
+    with pytest.raises(lockstep.NotFoundError, match=r'lockstep.download\("mnist"\) or use data="glyphs"$'):
+        lockstep.train("mlp", "mnist", data_dir=os.devnull)
     with lockstep.Graph() as graph, pytest.raises(lockstep.InvalidError, match="finish"):
         lockstep.train(graph, "glyphs", steps=1)
 
@@ -199,6 +205,7 @@ def test_wrong_types_are_named(model, digits):
         (lambda: lockstep.Model("bert-tiny", tokens=1.5), TypeError, "^tokens=1.5: a whole number"),
         (lambda: lockstep.Model(None), TypeError, "^model: a name or a Graph, not NoneType"),
         (lambda: lockstep.Model(graph), lockstep.InvalidError, r"^the graph is not finished; call finish\(\)$"),
+        (lambda: lockstep.Dataset.wrap(5, classes=10), TypeError, "^samples: an object with __len__ and __getitem__ is wanted, not int"),
         (lambda: lockstep.Dataset.wrap([], classes=10), ValueError, "^samples: there are none"),
         (lambda: lockstep.Dataset.from_arrays(*digits)[0:1], TypeError, r"not a slice; arrays\(start, stop\)"),
         (lambda: lockstep.Dataset("glyphs", samples="many"), TypeError, "^samples='many'"),
@@ -337,6 +344,28 @@ def test_ctrl_c_stops_an_evaluation_of_a_trainer_on_a_long_dataset():
     assert interrupted(program) == "interrupted 1\n"
 
 
+def test_ctrl_c_stops_an_evaluation_of_a_trainer_on_arrays():
+    """It ends after a micro-batch, long before the last of 20,000 images: in less than half the time that all would take."""
+    program = textwrap.dedent("""
+        import signal, time
+        import numpy as np
+        import lockstep
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        images, labels = np.zeros((20000, 1, 28, 28), dtype=np.float32), np.zeros(20000, dtype=np.int32)
+        trainer = lockstep.Trainer(lockstep.Model("resnet18", seed=1), batch=32, devices=1, threads=1)
+        began = time.monotonic()
+        trainer.evaluate(images[:200], labels[:200])
+        all_of_them = 100 * (time.monotonic() - began)
+        try:
+            print("ready", flush=True)
+            began = time.monotonic()
+            trainer.evaluate(images, labels)
+        except KeyboardInterrupt:
+            print("interrupted", time.monotonic() - began < all_of_them / 2, trainer.step(images[:8], labels[:8]).steps, flush=True)
+        """)
+    assert interrupted(program) == "interrupted True 1\n"
+
+
 def test_ctrl_c_stops_an_evaluation_of_a_trainer(digits):
     """Of a dataset that takes hours to read; afterwards trainer and dataset are as before."""
 
@@ -381,5 +410,29 @@ def test_plot_and_metrics(tmp_path):
             lockstep.plot(tmp_path / "run")
     else:
         matplotlib.use("Agg")
-        figure = lockstep.plot(tmp_path / "run")
-        assert [axis.get_ylabel() for axis in figure.axes] == ["loss", "accuracy"] and figure.axes[0].lines
+        assert panels(lockstep.plot(tmp_path / "run")) == {"loss": 3, "accuracy": 2}
+
+
+def panels(figure):
+    """How many lines each panel has, which its legend names."""
+    for axis in figure.axes:
+        assert len(axis.get_legend().get_texts()) == len(axis.lines)
+    return {axis.get_ylabel(): len(axis.lines) for axis in figure.axes}
+
+
+def test_plot_draws_what_the_run_has(tmp_path, digits):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    images, labels = digits[0][:64], digits[1][:64]
+    wanted = {"regression": {"loss": 2, "error": 2, "R²": 1}, "multi-label": {"loss": 2, "accuracy": 2, "F1": 2}}
+    for task, lines in wanted.items():
+        targets = np.eye(10, dtype=np.float32)[labels]
+        data = lockstep.Dataset.from_arrays(images, targets=targets, task=task)
+        lockstep.train("mlp", data, test_data=data, run=tmp_path / task, batch=16)
+        assert panels(lockstep.plot(tmp_path / task)) == lines
+    for model, dataset, lines in (("gpt-nano", "babble", {"loss": 2, "accuracy": 2, "perplexity": 1}),
+                                  ("bert-tiny", "babble-pairs", {"loss": 2, "accuracy": 2, "accuracy of masked tokens": 1})):  # fmt: skip
+        lockstep.train(model, dataset, run=tmp_path / model, samples=32, test_samples=16, batch=16, seq_len=32)
+        assert panels(lockstep.plot(tmp_path / model)) == lines
+    _, axes = pyplot.subplots(1, 1, squeeze=False)
+    assert panels(lockstep.plot(tmp_path / "regression", axes=axes[0])) == {"loss": 2}
+    pyplot.close("all")
