@@ -32,7 +32,7 @@ ls_status ls_devices_open(ls_devices **out, const ls_backend *backend, const ls_
 
 	if (!d)
 		return ls_fail(LS_EMEMORY, "no memory for %d devices", options->count);
-	*d = (ls_devices){ .backend = backend, .count = options->count };
+	*d = (ls_devices){ .backend = backend, .count = options->count, .threads = options->threads };
 	d->process = options->count * options->threads > 1 ? getpid() : 0;
 	ls_status status = open_devices(d, options);
 	if (status != LS_OK) {

@@ -18,11 +18,11 @@
 
 typedef struct ls_devices {
 	const ls_backend *backend;
-	void *self; /* the backend's */
-	int count;
-	ls_team *drivers; /* (count) */
-	int is_bound;     /* the thread that calls ls_devices_run(), to device 0 */
-	pid_t process;    /* that has the threads; 0: there are none but the caller's */
+	void *self;         /* the backend's */
+	int count, threads; /* host threads of each */
+	ls_team *drivers;   /* (count) */
+	int is_bound;       /* the thread that calls ls_devices_run(), to device 0 */
+	pid_t process;      /* that has the threads; 0: there are none but the caller's */
 } ls_devices;
 
 /* Whether this process was forked after they were opened: their threads are not in it, and a run would wait for them

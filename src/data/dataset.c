@@ -465,8 +465,11 @@ static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 			       "%s contains no dataset: found no class folders with images (%s/cat/1.png), no tar or "
 			       ".npy files, no train.csv, no train-images-idx3-ubyte (or .gz) and no .txt files",
 			       path, path);
-	if (!ls_sst_is(path))
+	if (!ls_sst_is(path)) {
+		if (options->split == LS_SPLIT_TRAIN)
+			ls_image_folder_note(path);
 		return ls_corpus_open(out, options);
+	}
 	ls_dataset_options trees = *options;
 	trees.dir = path;
 	return ls_sst_open(out, &trees);

@@ -30,6 +30,7 @@ struct ls_dataset {
 	ls_status (*check)(void *self); /* whether the files are unchanged since opening; NULL: always */
 	const char *label_file;         /* where labels come from, for errors; NULL: not from one file */
 	const char *const *class_names; /* (classes); NULL: classes have no names here */
+	int is_decoded;                 /* samples come from files that are decoded when they are read */
 	uint64_t bad;                   /* samples that were left out because they cannot be read */
 	const char *columns;            /* see ls_dataset_columns(); NULL: not a table */
 	ls_status (*read_label)(void *self, uint64_t index, int32_t *label); /* without the sample; NULL: read both */

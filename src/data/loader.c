@@ -37,6 +37,7 @@
 
 #define AHEAD_DEFAULT 4
 #define THREADS_MAX 64
+#define THREADS_CHOSEN 16 /* each has a micro-batch of memory */
 
 typedef struct slot {
 	ls_microbatch microbatch;
@@ -410,7 +411,15 @@ static uint64_t largest_microbatch(const ls_dataset *dataset, const ls_loader_op
 /* One slot more than are read ahead, for the borrowed micro-batch. */
 static uint64_t slots_of(const ls_loader_options *options)
 {
-	return (uint64_t)(options->ahead ? options->ahead : AHEAD_DEFAULT) + 1;
+	int usual = options->threads > AHEAD_DEFAULT ? options->threads : AHEAD_DEFAULT;
+	return (uint64_t)(options->ahead ? options->ahead : usual) + 1;
+}
+
+int ls_loader_threads(const ls_dataset *dataset, const ls_transforms *transforms, int threads)
+{
+	int takes_work = dataset->is_decoded || (transforms && transforms->count > 0);
+	int most = threads < THREADS_CHOSEN ? threads : THREADS_CHOSEN;
+	return takes_work && most > 0 ? most : 1;
 }
 
 static size_t stride_of(const ls_dataset_info *info, const ls_loader_options *options, int64_t most)

@@ -19,14 +19,14 @@ typedef struct ls_loader ls_loader;
 
 typedef struct ls_loader_options {
 	uint64_t seed;
-	int shuffle;                            /* 0: index order */
-	int64_t microbatch;                     /* samples */
-	int64_t global_batch;                   /* samples; the last micro-batch of a step may be short */
-	uint64_t start_epoch, start_step;       /* the first step to deliver: step start_step of epoch start_epoch */
-	int ahead;                              /* micro-batches read ahead; 0: 4 */
-	int single_pass;                        /* end after one epoch */
-	int threads;                            /* reader threads; 0: 1. Does not change what is delivered */
-	int assigned;                           /* deliver only what ls_loader_assign() says */
+	int shuffle;                      /* 0: index order */
+	int64_t microbatch;               /* samples */
+	int64_t global_batch;             /* samples; the last micro-batch of a step may be short */
+	uint64_t start_epoch, start_step; /* the first step to deliver: step start_step of epoch start_epoch */
+	int ahead;                        /* micro-batches read ahead; 0: 4, or one per thread if those are more */
+	int single_pass;                  /* end after one epoch */
+	int threads;                      /* reader threads; 0: 1. Does not change what is delivered */
+	int assigned;                     /* deliver only what ls_loader_assign() says */
 	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
 	int one_hot;                            /* labels become float targets: 1 for the label's class, 0 for others */
 } ls_loader_options;
@@ -50,6 +50,10 @@ typedef struct ls_step_shape {
 	int64_t samples, microbatches;
 	int last_in_epoch;
 } ls_step_shape;
+
+/* Reader threads for a device of `threads` threads: as many, up to 16, where a sample takes work (files that are
+ * decoded, images that are transformed); one where it is copied from memory. */
+int ls_loader_threads(const ls_dataset *dataset, const struct ls_transforms *transforms, int threads);
 
 /* Steps that can be assigned and not yet delivered. */
 enum { LS_LOADER_ASSIGNS = 8 };

@@ -78,6 +78,51 @@ static kind kind_of_bytes(const uint8_t *data, size_t bytes)
 	return memchr(data, 0, bytes < 4096 ? bytes : 4096) ? BINARY : TEXT;
 }
 
+/* How often `separator` is in the line at `at`, which moves behind it; 0: the line has no end. */
+static size_t count_in_line(const uint8_t **at, const uint8_t *end, uint8_t separator)
+{
+	const uint8_t *line_end = memchr(*at, '\n', (size_t)(end - *at));
+	size_t count = 0;
+
+	for (const uint8_t *p = *at; line_end && p < line_end; p++)
+		count += *p == separator;
+	*at = line_end ? line_end + 1 : end;
+	return count;
+}
+
+/* Columns of a text whose first LINES lines have as many separators each; 0: it is no table. */
+static size_t columns_of(const uint8_t *data, size_t bytes)
+{
+	static const uint8_t separators[] = { ',', '\t', ';' };
+	enum { LINES = 4 };
+
+	for (size_t i = 0; i < LS_COUNT(separators); i++) {
+		const uint8_t *at = data;
+		size_t first = count_in_line(&at, data + bytes, separators[i]);
+		int line = 1;
+		while (first > 0 && line < LINES && count_in_line(&at, data + bytes, separators[i]) == first)
+			line++;
+		if (first > 0 && line == LINES)
+			return first + 1;
+	}
+	return 0;
+}
+
+/* A table that goes by another name, which would be read as text. */
+static ls_status check_table(const char *path, const ls_file_map *map)
+{
+	size_t columns = map->bytes && !has_ending(path, ".txt") && !has_ending(path, ".md")
+				 ? columns_of(map->data, map->bytes)
+				 : 0;
+
+	if (columns == 0)
+		return LS_OK;
+	return ls_fail(LS_EUNSUPPORTED,
+		       "dataset '%s' looks like a table of %zu columns: rename it so that its name ends with .csv (or "
+		       ".tsv); text has names that end with .txt",
+		       path, columns);
+}
+
 /* The caller reports single IDX and gzip files, which must be named by their directory. The text reader reports a .txt
  * file with zero bytes, as a wrong encoding. */
 static ls_status check_file(const char *path)
@@ -85,7 +130,8 @@ static ls_status check_file(const char *path)
 	ls_file_map map;
 	LS_TRY(ls_file_map_open(&map, path));
 	kind found = map.bytes ? kind_of_bytes(map.data, map.bytes) : TEXT, named = kind_of_name(path);
-	ls_file_map_close(&map);
+	ls_status as_table = found == TEXT && named == TEXT ? check_table(path, &map) : LS_OK;
+	LS_TRY(ls_file_map_end(&map, as_table));
 	if (found == TEXT || found == BINARY) /* the name says more than a zero byte */
 		found = named != TEXT ? named : found;
 	if (found == TEXT || (found == BINARY && (!ls_corpus_is_text(path) || has_ending(path, ".txt"))))

@@ -48,6 +48,11 @@ static ls_status check(const ls_train_options *o)
 		return ls_fail(
 			LS_EINVALID,
 			"options.init and options.model_handle: a model in memory has its weights; give one of them");
+	if (o->lora > 0 && ls_train_predicts_next(o) && !o->init && !o->resume && !o->model_handle && !o->plan_memory)
+		return ls_fail(
+			LS_EINVALID,
+			"options.lora needs options.init: adapters alone are trained, and all other weights would stay "
+			"random; name the weights to adapt, or leave options.lora out");
 	if (o->trace && !o->run)
 		return ls_fail(LS_EINVALID,
 			       "options.trace needs options.run, the directory that trace.json is written to");

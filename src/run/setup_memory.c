@@ -89,12 +89,13 @@ static void plan_reading(const ls_setup *s, ls_memory_plan *plan)
 	plan->files = (size_t)bytes;
 }
 
-/* Each device has a loader of its micro-batches. */
+/* Each device has a loader of its micro-batches, with one thread or several. */
 static void plan_loaders(const ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
 {
 	ls_loader_options options = { .microbatch = batches->microbatch,
 				      .global_batch = batches->global,
 				      .transforms = s->transforms.count > 0 ? &s->transforms : NULL,
+				      .threads = ls_loader_threads(s->train_set, &s->transforms, s->layout.threads),
 				      .one_hot = ls_transforms_mix(&s->transforms) };
 	uint64_t devices = (uint64_t)s->layout.all_devices, microbatches = (uint64_t)plan->trainer.microbatches;
 	uint64_t steps = s->total_steps < UINT32_MAX ? s->total_steps : UINT32_MAX;
@@ -103,7 +104,7 @@ static void plan_loaders(const ls_setup *s, const ls_settings_batches *batches, 
 
 	plan->samples = (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, of_device);
 	plan->unused += mapped - plan->samples;
-	ls_memory_plan_add_threads(plan, s->layout.devices);
+	ls_memory_plan_add_threads(plan, s->layout.devices * options.threads);
 }
 
 static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)

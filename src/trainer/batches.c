@@ -33,6 +33,7 @@ static ls_status open_loaders(ls_batches *f)
 				      .global_batch = o->global_batch,
 				      .start_epoch = o->start_epoch,
 				      .start_step = o->start_step,
+				      .threads = ls_loader_threads(o->dataset, o->transforms, o->layout->threads),
 				      .transforms = o->transforms,
 				      .one_hot = o->transforms && ls_transforms_mix(o->transforms),
 				      .assigned = 1 };

@@ -131,11 +131,12 @@ static int64_t microbatches_of(const ls_evaluator_options *o)
 }
 
 /* The dataset as one step, whose micro-batches are assigned. */
-static ls_loader_options loader_options(const ls_evaluator_options *o, int64_t microbatch)
+static ls_loader_options loader_options(const ls_evaluator_options *o, int64_t microbatch, int threads)
 {
 	return (ls_loader_options){ .microbatch = microbatch,
 				    .global_batch = (int64_t)ls_dataset_describe(o->dataset)->samples,
 				    .single_pass = 1,
+				    .threads = ls_loader_threads(o->dataset, NULL, threads),
 				    .assigned = 1 };
 }
 
@@ -272,20 +273,19 @@ static ls_status first_share(const ls_evaluator_options *o, int64_t microbatches
 }
 
 /* Used by a node whose share is `microbatches`, where the memory of a device without loader is `exec`. */
-static size_t used_by(const ls_evaluator_options *o, size_t exec, int64_t microbatches)
+static size_t used_by(const ls_evaluator_options *o, const ls_loader_options *loader, size_t exec, int64_t microbatches)
 {
-	ls_loader_options loader = loader_options(o, microbatch_of(o));
 	int64_t busy = busy_devices(o, microbatches);
 
 	if (busy == 0)
 		return 0;
 	return (size_t)busy *
-	       (exec + ls_loader_bytes(o->dataset, &loader, (uint64_t)((microbatches + busy - 1) / busy)));
+	       (exec + ls_loader_bytes(o->dataset, loader, (uint64_t)((microbatches + busy - 1) / busy)));
 }
 
 ls_status ls_evaluator_plan(const ls_evaluator_options *o, int threads, int64_t microbatches, ls_evaluator_bytes *out)
 {
-	ls_loader_options loader = loader_options(o, microbatch_of(o));
+	ls_loader_options loader = loader_options(o, microbatch_of(o), threads);
 	int64_t all = microbatches > 0 ? microbatches : microbatches_of(o), share = 0;
 	size_t exec = 0;
 
@@ -294,10 +294,11 @@ ls_status ls_evaluator_plan(const ls_evaluator_options *o, int threads, int64_t 
 		return LS_OK;
 	LS_TRY(o->backend->plan(o->graph, microbatch_of(o), threads, 1, &exec));
 	LS_TRY(first_share(o, all, &share));
-	out->used = used_by(o, exec, share);
-	out->most = used_by(o, exec, all);
-	out->readers = busy_devices(o, microbatches_of(o));
-	out->mapped = (size_t)out->readers * (exec + ls_loader_bytes(o->dataset, &loader, UINT64_MAX));
+	int devices = busy_devices(o, microbatches_of(o));
+	out->used = used_by(o, &loader, exec, share);
+	out->most = used_by(o, &loader, exec, all);
+	out->readers = devices * loader.threads;
+	out->mapped = (size_t)devices * (exec + ls_loader_bytes(o->dataset, &loader, UINT64_MAX));
 	return LS_OK;
 }
 
@@ -409,7 +410,7 @@ static ls_status open_loaders(pass *p)
 	ls_evaluator *e = p->evaluator;
 	const ls_evaluator_options *o = &e->options;
 	int64_t first = e->cut[e->node], last = e->cut[e->node + 1];
-	ls_loader_options options = loader_options(o, e->batch);
+	ls_loader_options options = loader_options(o, e->batch, o->on ? o->on->threads : 1);
 
 	p->share = samples_before(e, last) - samples_before(e, first);
 	int busy = busy_devices(o, last - first);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Datasets: listed, made, described; what is wrong with a damaged one is said.
+# Datasets: listed, made, described; damaged ones are refused with the reason.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -24,7 +24,7 @@ run "$LOCKSTEP" train --data loose --steps 1
 like "images without classes" "$err" "dataset 'loose': found 5 image files \([1-5].png\), but no folder per class"
 refuses "images of another kind" "dataset 'shapes': found 5 image files \([1-5].gif\)" shapes
 echo "circles and squares" >shapes/README.txt
-refuses "with a word about them" "dataset 'shapes': found 5 image files" shapes
+refuses "with a text beside them" "dataset 'shapes': found 5 image files" shapes
 mkdir tables
 printf 'label,a,b\n1,2,3\n0,4,5\n' >tables/a.csv
 run "$LOCKSTEP" train --data tables --steps 1
@@ -38,6 +38,15 @@ printf 'PK\003\004' >x.zip
 refuses "an archive" "'x.zip' is a file of kind 'archive'" x.zip
 printf 'a\000b' >blob
 refuses "anything binary" "'blob' is a file of kind 'binary'" blob
+
+printf 'x,y,label\n1,2,a\n3,4,b\n5,6,a\n' >t.dat
+for model in mlp bert-tiny gpt-nano; do
+	fails_with "a table by another name, model $model" 1 "dataset 't.dat' looks like a table of 3 columns: rename it so that its name ends with .csv" \
+		"$LOCKSTEP" train --model $model --data t.dat
+done
+fails_with "data info" 1 "'t.dat' looks like a table of 3 columns" "$LOCKSTEP" data info t.dat
+printf 'one, two\nthree, four\nfive, six\nseven, eight\n' >poem.txt
+fails_with "a text with commas is a text" 1 "there is no vocabulary" "$LOCKSTEP" data info poem.txt
 
 # What is read stays what it was.
 printf 'One sentence. Another one.\n\nA second text.\n' >prose.txt

@@ -165,8 +165,8 @@ awk 'BEGIN { for (i = 0; i < 200; i++) printf "{\"x\": %d, \"meta\": {\"id\": [%
 	(i % 7 > 3 ? "up" : "down"), (i == 6 ? ", \"late\": 1" : "") }' >nested.jsonl
 run train --data nested.jsonl --epochs 1 --run nested
 is "a column of objects does not stop a training" "$status" 0
-like "it is left out, which is said with its line" "$err" "column 'meta' has lists or objects \(nested\.jsonl:1\): it is left out"
-like "a key that comes later is said, too" "$err" \
+like "it is left out, and the message names its line" "$err" "column 'meta' has lists or objects \(nested\.jsonl:1\): it is left out"
+like "a key that comes later is reported, too" "$err" \
 	"warning: nested\.jsonl:7: the key 'late' is not read: columns are the keys of the first row, and 1 row has others"
 unlike "once" "$(grep 'late' <<<"$err" | sed 1d)" .
 printf '{"x": 5, "meta": [1]}\n' >nested-new.jsonl

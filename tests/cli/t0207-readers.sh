@@ -17,7 +17,7 @@ is "an .npz" "$(fingerprint --data digits.npz --devices 2 --threads 1)" "$first"
 is "a compressed one" "$(fingerprint --data packed.npz --devices 1 --threads 2)" "$first"
 is "a directory of .npy" "$(fingerprint --data arrays --devices 4 --threads 1)" "$first"
 is "floats that are pixels / 255, channels last" "$(fingerprint --data floats.npz)" "$first"
-like "which is said" "$(cat err)" 'floats.npz: x_train.npy: 300 images of 28x28 pixels and 1 channel, taken as \(N, H, W, C\)'
+like "and a message reports it" "$(cat err)" 'floats.npz: x_train.npy: 300 images of 28x28 pixels and 1 channel, taken as \(N, H, W, C\)'
 is "a folder without a cache" "$(fingerprint --data folder --cache off --devices 2 --threads 1)" "$first"
 is "a folder that fills the cache" "$(fingerprint --data folder --devices 1 --threads 2)" "$first"
 is "and from it" "$(fingerprint --data folder --devices 4)" "$first"
@@ -111,7 +111,7 @@ cp -a folder mixed
 cp -a folder/test mixed/val
 : >mixed/train/3/a.webp
 is "images of other kinds are left out" "$(fingerprint --data mixed)" "$first"
-like "which is said" "$(cat err)" 'warning: mixed/train: 1 file such as 3/a\.webp is not read: images are PNG and JPEG, convert others'
+like "and a message reports it" "$(cat err)" 'warning: mixed/train: 1 file such as 3/a\.webp is not read: images are PNG and JPEG, convert others'
 like "and that there is a second folder of test images" "$(cat err)" 'mixed has test/ and val/: tests are on test/, and val/ is not read'
 fails_with "a negative number" 2 'skip-bad' "$LOCKSTEP" train --model mlp --data idx --skip-bad -1
 
@@ -158,6 +158,58 @@ fails_with "flat images" 1 'flat/x_train.npy has shape \(300, 784\); images are 
 fails_with "a negative label" 1 "negative/y_train.npy: label -1 at index 0" "$LOCKSTEP" train --data negative
 fails_with "an array alone" 1 "x_train.npy" "$LOCKSTEP" train --data arrays/x_train.npy
 
+# 100,000 classes
+python3 - "$SOURCE_DIR" <<'EOF'
+import os, struct, sys
+sys.path.insert(0, sys.argv[1] + "/tests/cli")
+from image_formats import npy
+COUNT = 100000
+os.makedirs("wide")
+os.makedirs("names")
+for part, labels in (("train", range(COUNT)), ("test", range(0, COUNT, 5000))):
+    labels = list(labels)
+    with open("wide/x_%s.npy" % part, "wb") as out:
+        out.write(npy("|u1", (len(labels), 2, 2), b"".join(struct.pack(">I", 40000 * label + 7) for label in labels)))
+    with open("wide/y_%s.npy" % part, "wb") as out:
+        out.write(npy("<i4", (len(labels),), struct.pack("<%di" % len(labels), *labels)))
+    with open("names/%s.csv" % part, "w") as out:
+        out.write("x,label\n" + "".join("%d,name %d\n" % (label % 100, label) for label in labels))
+EOF
+run "$LOCKSTEP" data info wide
+like "100,000 classes are counted" "$out" '^train: 100000 samples of 1 x 2 x 2, 100000 classes'
+run "$LOCKSTEP" train --model mlp --data wide --steps 2 --batch 64 --run wide-run --quiet
+is "and trained on" "$status" 0
+run "$LOCKSTEP" eval wide-run
+like "and evaluated" "$out" '20 samples'
+fails_with "of a table they are too many" 1 "names/train.csv: column 'label' has more than 65536 different values, too many for classes" \
+	"$LOCKSTEP" train --model mlp --data names
+
+# a file that may not be read; root may read all, and others may not look into this directory
+as_other=()
+open=$PWD
+if [ "$(id -u)" = 0 ]; then
+	as_other=(setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps=-all)
+	open=$(mktemp -d /tmp/lockstep-test-open.XXXXXX) || exit 1
+	trap 'rm -rf "$open"; test_clean' EXIT
+	chmod 755 "$open"
+fi
+if ! (cd "$open" && "${as_other[@]}" "$LOCKSTEP" --version) >/dev/null 2>&1; then
+	skip "a file that may not be read" "the command cannot be started as another user"
+else
+	cp -a folder "$open/locked"
+	secret=locked/train/3/$(ls folder/train/3 | head -n 1)
+	chmod 000 "$open/$secret"
+	mkdir -m 777 "$open/data"
+	as_nobody() { (cd "$open" && LOCKSTEP_DATA=$open/data "${as_other[@]}" "$LOCKSTEP" train --model cnn --data locked --batch 300 --steps 1 "$@"); }
+	fails_with "a file that may not be read ends the run" 1 "cannot read $secret: Permission denied; --skip-bad N leaves out" as_nobody
+	run as_nobody --skip-bad 1
+	is "--skip-bad leaves it out" "$status" 0
+	like "and names it" "$err" "left out: cannot read $secret: Permission denied"
+	chmod 000 "$open/locked/train/4"
+	fails_with "a folder that may not be read is named" 1 "cannot read the folder locked/train/4: Permission denied" as_nobody
+	chmod 755 "$open/locked/train/4"
+fi
+
 # wrong shards
 mkdir cut-shards
 head -c 20000 shards/train-000000.tar >cut-shards/train-000000.tar
@@ -178,7 +230,7 @@ with tarfile.open("shards/train-000000.tar") as source, tarfile.open("hostile/tr
         member.size = len(data)
         out.addfile(member, io.BytesIO(data))
 EOF
-fails_with "a name that leads out of the archive" 1 'hostile/train-000000.tar/../../evil.png has a name that leads out' "$LOCKSTEP" train --data hostile
+fails_with "a name that leads out of the archive" 1 'hostile/train-000000.tar: member .\.\./\.\./evil.png. has a name that leads out of the archive: it is refused; --skip-bad N leaves out' "$LOCKSTEP" train --data hostile
 run "$LOCKSTEP" train --model mlp --data hostile --skip-bad 5 --steps 1
 is "five that are wrong are left out" "$status" 0
 is "each named once" "$(grep -c 'left out: hostile/train' <<<"$err")" 5

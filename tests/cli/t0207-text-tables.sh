@@ -15,6 +15,13 @@ awk 'BEGIN {
 	}
 }' >reviews.csv
 cut -d'"' -f2 reviews.csv >words.txt
+run "$LOCKSTEP" train --model bert-tiny --data reviews.csv --text-column review --target sentiment
+like "without a vocabulary there is the command to learn one" "$err" \
+	"there is no vocabulary .*'?lockstep data make vocab reviews\.csv --text-column review --out vocab\.txt.? learns one"
+mkdir elsewhere
+cp reviews.csv elsewhere/train.csv
+run "$LOCKSTEP" train --model bert-tiny --data elsewhere --text-column review --target sentiment
+like "also of a folder" "$err" "data make vocab elsewhere --text-column review --out elsewhere/vocab\.txt"
 ok "a vocabulary is learned" "$LOCKSTEP" data make vocab words.txt --size 120 --out vocab.txt
 ok "also from the table itself" "$LOCKSTEP" data make vocab reviews.csv --text-column review --out table.txt --quiet
 like "with the words of its text" "$(cat table.txt)" 'superb'

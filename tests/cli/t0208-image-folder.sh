@@ -24,6 +24,18 @@ is "a file for each split" "$(find data/images -name 'digits-28x28x1-*.cache' | 
 is "and from the cache" "$(fingerprint --devices 1 --threads 2)" "$first"
 is "and from one elsewhere" "$(fingerprint --cache elsewhere)" "$first"
 ok "which is there" test -n "$(ls elsewhere)"
+transformed=$(fingerprint --devices 1 --threads 1 --cache off --augment crop:3,flip,randaugment:2:9,mixup:0.4)
+like "images are transformed" "$transformed" '^parameters xxh64 [0-9a-f]{16}$'
+unlike "which changes the bits" "$transformed" "${first##* }"
+for cache in off fresh fresh; do # decoded each time, written to a cache, read from it
+	is "four reader threads: the same bits, cache $cache" \
+		"$(fingerprint --devices 1 --threads 4 --cache $cache --augment crop:3,flip,randaugment:2:9,mixup:0.4)" "$transformed"
+done
+is "and on two devices with two each" \
+	"$(fingerprint --devices 2 --threads 2 --cache off --augment crop:3,flip,randaugment:2:9,mixup:0.4)" "$transformed"
+threads() { "$LOCKSTEP" train --model mlp --devices 1 --threads 4 --steps 1 --plan-memory "$@" 2>&1 | sed -nE 's/^ *threads .*\(([0-9]+) threads?\)/\1/p'; }
+is "the memory plan counts the readers of both parts" "$(threads --data digits)" $((4 + 4 + 4))
+is "of bytes that are mapped there is one each" "$(threads --data idx)" $((4 + 1 + 1))
 before=$(stat -c %i data/images/*.cache)
 fingerprint --samples 300 --test-samples 40 >/dev/null
 is "fewer samples leave the cache alone" "$(stat -c %i data/images/*.cache)" "$before"

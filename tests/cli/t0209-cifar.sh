@@ -1,5 +1,5 @@
 #!/bin/bash
-# CIFAR: files are installed from a directory and from an archive, and trained on.
+# CIFAR, and Fashion-MNIST: files are installed from a directory and from an archive, and trained on.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -36,6 +36,24 @@ fails_with "the directory itself is no data, and it says what to do" 1 \
 truncate -s 3073000 from/cifar-10-batches-bin/data_batch_2.bin
 fails_with "a file that is too short" 1 'data_batch_2.bin has 3073000 bytes, expected 30730000' \
 	"$LOCKSTEP" data get cifar10 --from from --dir third
+# Fashion-MNIST has published checksums: its own files are taken, and nothing else.
+mkdir fashion
+fails_with "a directory without the files" 1 'there is no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in fashion' \
+	"$LOCKSTEP" data get fashion-mnist --from fashion
+fails_with "one that is not there" 1 'nowhere is not a directory' "$LOCKSTEP" data get fashion-mnist --from nowhere
+truncate -s 47040016 fashion/train-images-idx3-ubyte
+fails_with "a file of the right size" 1 'fashion/train-images-idx3-ubyte.*(checksum|MD5)' "$LOCKSTEP" data get fashion-mnist --from fashion --dir installed
+ok "is not installed" test ! -e installed/train-images-idx3-ubyte
+fails_with "and then there is no such dataset" 1 'lockstep data get fashion-mnist' "$LOCKSTEP" train --model mlp --data fashion-mnist
+real=/usr/share/datasets/fashion-mnist # of Debian's package
+if [ -d "$real" ]; then
+	run "$LOCKSTEP" data get fashion-mnist --from "$real"
+	is "the published files are installed" "$status" 0
+	run "$LOCKSTEP" data info fashion-mnist
+	like "and read" "$out" 'train: 60000 samples of 1 x 28 x 28, 10 classes'
+else
+	skip "the published files are installed" "there is no $real"
+fi
 fails_with "a name for nothing" 1 'nowhere' "$LOCKSTEP" data get cifar100 --from nowhere
 
 test_end

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Datasets of text: got, described; what is wrong with a text is said, with its place.
+# Datasets of text: got, described; what is wrong with a text is reported, with its place.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Vocabularies: learnt from files and directories, the same each time; what is wrong with a text is said.
+# Vocabularies: learnt from files and directories, the same each time; what is wrong with a text is reported.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -81,7 +81,7 @@ run train mnists --steps 4
 like "a file in the directory decides otherwise" "$out$err" 'normalised with mean \(0.1307 0.1307 0.1307\)'
 ok "and gives other bits" test "$(fingerprint "$out")" != "$expected" -a "$status" = 0
 echo 0.5 >mnists/normalisation
-fails_with "a file that is not as it must be" 1 "mnists/normalisation must have a line with mean and deviation for each channel .* 3; line 1" \
+fails_with "a file with too few numbers" 1 "mnists/normalisation must have a line with mean and deviation for each channel .* 3; line 1" \
 	train mnists --steps 4
 
 # ---- the weights' ------------------------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ SHIFT=6 idx digits beyond 50 2,3,4
 fails_with "labels beyond the run's classes" 1 "t10k-labels-idx1-ubyte: label 10 at index [0-9]+, expected 0\.\.9: there are 10 classes" \
 	"$LOCKSTEP" eval runs/a --data beyond
 
-# Weights for another number of classes: the layer of classes is newly initialised, and this is said.
+# Weights for another number of classes: the layer of classes is newly initialised, and a message says so.
 BOTH=1 idx digits five 100 0,1,2,3,4
 train_five() { "$LOCKSTEP" train --model mlp --data five --devices 1 --batch 20 --steps 2 "$@"; }
 run train_five --init runs/a --run runs/five

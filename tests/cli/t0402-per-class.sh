@@ -77,6 +77,9 @@ like "the best macro F1 is that of two classes" "$out" '^Best macro F1: 1\.0000 
 run "$LOCKSTEP" eval absent --per-class
 like "the third is there" "$out" '^2 c +0 +0\.0000 +0\.0000 +0\.0000$'
 like "and does not count" "$out" '^macro F1: 1\.0000$'
+run "$LOCKSTEP" eval absent --save
+run "$LOCKSTEP" report absent --markdown
+like "nor in the means of the report" "$out" '^\| \*{0,2}mean\*{0,2} +\| \*{0,2}30\*{0,2} +\| (\*{0,2}1\.0000\*{0,2} +\| ?){3}$'
 
 # More classes than counts are kept for: eval.json has what there is.
 mkdir many
@@ -93,7 +96,7 @@ is "4,097 classes" "$status" 0
 fails_with "have no table of classes" 1 'counts per class are kept for at most 4096 classes' "$LOCKSTEP" eval wide --per-class
 run "$LOCKSTEP" eval wide --save
 is "but are saved" "$status" 0
-like "which is said" "$err" 'wide/eval.json has loss and accuracy alone'
+like "and a message reports it" "$err" 'wide/eval.json has loss and accuracy alone'
 ok "with loss and accuracy" json wide/eval.json "o['samples'] == 2 and 'loss' in o and 'accuracy' in o and 'classes' not in o"
 
 test_end

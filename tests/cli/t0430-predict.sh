@@ -190,7 +190,7 @@ fails_with "which model?" 2 'does not say' predict bare.safetensors 0.png
 fails_with "of which shape?" 2 'does not say what the model.s input is; add --input' predict bare.safetensors 0.png --model cnn
 fails_with "normalised how?" 2 'do not say how images were normalised; give --mean and --deviation' \
 	predict bare.safetensors 0.png --model cnn --input 1x28x28
-is "all said, it gives the same" "$(predict bare.safetensors {0..39}.png --model cnn --input 1x28x28 --mean 0.1307 --deviation 0.3081 | values | md5sum)" \
+is "with all options given it gives the same" "$(predict bare.safetensors {0..39}.png --model cnn --input 1x28x28 --mean 0.1307 --deviation 0.3081 | values | md5sum)" \
 	"$(head -n 40 expected | md5sum)"
 
 # ---- text ----

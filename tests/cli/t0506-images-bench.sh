@@ -32,6 +32,14 @@ RATE=1000000000 run measure
 is "a slower one is a failure" "$status" 1
 like "a table of decoding" "$out" '^28x1 jpeg +600 .* 2.00 +NO$'
 like "and of training" "$out" '^28x1 png +cnn .* 0.95 '
+run "$SOURCE_DIR/bench/images" --lockstep "$LOCKSTEP" --start 1000 --json
+is "starting on 1,000 files is measured, without PyTorch" "$status" 0
+echo "$out" >start.json
+ok "for the first and the second time" json start.json 'o["files"] == 1000 and o["first_s"] > 0 and o["second_s"] > 0 and o["met"]'
+run "$SOURCE_DIR/bench/images" --lockstep "$LOCKSTEP" --start 100
+like "a table of it" "$out" '^100 +[0-9.]+ +[0-9.]+ +- +yes$'
+run "$SOURCE_DIR/bench/images" --start 5
+is "too few are refused" "$status" 2
 is "nothing is left behind" "$(find . -name 'lockstep-images-*')" ""
 run "$SOURCE_DIR/bench/images" --lockstep "$LOCKSTEP" --torch /nowhere/python
 is "without PyTorch nothing is measured" "$status" 2

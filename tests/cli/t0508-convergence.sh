@@ -119,7 +119,7 @@ none_left() {
 
 run "${convergence[@]}" --json all.json
 is "the same curves do not differ" "$status" 0
-like "which is said" "$out" '^verdict: no difference found'
+like "and a message reports it" "$out" '^verdict: no difference found'
 like "with every seed" "$out" '^2 +2\.400 +[0-9.]+ +0\.9900 .* 2\.400 +40\.0 '
 like "and progress on stderr" "$err" 'cnn on glyphs, seed 3/3, PyTorch: 0\.85 after 2\.25 epochs'
 ok "epochs are on the line between evaluations" json all.json \
@@ -152,7 +152,7 @@ like "with a Markdown table of their own" "$out" '^\| seed \| Lockstep epochs \|
 
 LOCKSTEP_SHIFT=0.5 run "${convergence[@]}" --break lr
 is "a third of the learning rate differs" "$status" 1
-like "which is said" "$out" '^verdict: DIFFERS'
+like "and a message reports it" "$out" '^verdict: DIFFERS'
 like "as is what was broken" "$out" '^broken +Lockstep trains with a third of the learning rate'
 like "a seed that never arrives is shown" "$out" '^1 +>3\.000 +- '
 like "and counted" "$out" 'never reached the target, counted as the limit: Lockstep 3 of 3\.$'
@@ -174,11 +174,11 @@ is "unless more was asked for" "$status" 0
 rm -r kept
 LOCKSTEP_MOST=0.5 TORCH_MOST=0.5 run "${convergence[@]}"
 is "where nobody arrives, nothing is compared" "$status" 2
-like "which is said" "$out" '^verdict: NOT COMPARED'
+like "and a message reports it" "$out" '^verdict: NOT COMPARED'
 rm -r kept
 run "${convergence[@]}" --seeds 1
 is "one seed is no comparison, and no failure" "$status" 0
-like "which is said" "$out" '^verdict: not compared: a t-test needs two seeds'
+like "and a message reports it" "$out" '^verdict: not compared: a t-test needs two seeds'
 
 rm -r kept
 : >pids

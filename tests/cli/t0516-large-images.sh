@@ -40,7 +40,7 @@ is "resnet18 has 20 convolutions" "$(awk '{ sum += $7; sizes = sizes " " $5; bat
 	"20 8 64 16 16 8 16 8 4 8 4 2 4"
 run "${bench[@]}"
 is "nothing is measured" "$status" 2
-like "which is said" "$err" 'large-images: .*stand-in.* failed: stand-in: out of luck'
+like "and a message reports it" "$err" 'large-images: .*stand-in.* failed: stand-in: out of luck'
 AUTO=190 run "${bench[@]}" --size 100
 is "a size that does not halve" "$status" 2
 is "nothing is left" "$(ls temporary)" ""

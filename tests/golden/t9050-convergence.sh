@@ -27,6 +27,6 @@ ok "all seeds arrive" json clean.json 'all(o["jobs"][0][side]["reached"] == 5 fo
 convergence --break lr --json broken.json
 is "at a third of the learning rate it does not" "$status" 1
 test_note "$out"
-like "which is said" "$out" '^verdict: DIFFERS'
+like "and a message reports it" "$out" '^verdict: DIFFERS'
 ok "and PyTorch's side is the same" test "$(grep -c 'PyTorch: .* kept$' .err)" = 5
 test_end

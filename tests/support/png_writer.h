@@ -31,6 +31,20 @@ static inline void png_chunk(png_file *f, const char *kind, const void *data, ui
 	png_put32(f, (uint32_t)crc32(0, f->bytes + begin, 4 + size));
 }
 
+/* The file with a chunk more behind its header. */
+static inline png_file png_with(png_file f, const char *kind, const void *data, uint32_t size)
+{
+	enum { HEADER_END = 33 };
+	png_file out = { (uint8_t *)malloc(f.size + 12 + size), HEADER_END };
+
+	memcpy(out.bytes, f.bytes, HEADER_END);
+	png_chunk(&out, kind, data, size);
+	memcpy(out.bytes + out.size, f.bytes + HEADER_END, f.size - HEADER_END);
+	out.size += f.size - HEADER_END;
+	free(f.bytes);
+	return out;
+}
+
 /* `colour` is 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGBA; `rows` is (height,
  * row_bytes), without filter bytes. */
 static inline png_file png_make(uint32_t width, uint32_t height, uint8_t depth, uint8_t colour, const uint8_t *rows,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "data/images/orientation.h"
 
 ls_image_kind ls_image_sniff(const uint8_t *bytes, size_t size)
 {
@@ -77,9 +78,10 @@ static ls_status peek_png(ls_image_shape *out, const uint8_t *bytes, size_t size
 	if (width < 1 || height < 1 || width > LS_IMAGE_SIDE_MAX || height > LS_IMAGE_SIDE_MAX)
 		return ls_fail(LS_EFORMAT, "%s: %ux%u pixels; a side has 1 to %d", name, width, height,
 			       LS_IMAGE_SIDE_MAX);
+	int is_turned = ls_png_orientation(bytes, size) >= 5;
 	*out = (ls_image_shape){ .channels = bytes[COLOURS] == 0 || bytes[COLOURS] == 4 ? 1 : 3,
-				 .height = (int)height,
-				 .width = (int)width };
+				 .height = (int)(is_turned ? width : height),
+				 .width = (int)(is_turned ? height : width) };
 	return LS_OK;
 }
 

@@ -9,7 +9,7 @@ enum { UPRIGHT = 1, ORIENTATION_TAG = 0x0112, SHORT_TYPE = 3, ENTRY_BYTES = 12 }
 
 /* ---- Exif -------------------------------------------------------------------------------------------------------- */
 
-/* A TIFF file inside a JPEG file: numbers in the order that its first bytes say. */
+/* A TIFF file inside an image file: numbers in the order that its first bytes say. */
 typedef struct tiff {
 	const uint8_t *bytes;
 	size_t size;
@@ -59,6 +59,23 @@ int ls_jpeg_orientation(const uint8_t *bytes, size_t size)
 		if (kind == 0xe1 && length >= 2 + sizeof(name) && memcmp(segment, name, sizeof(name)) == 0)
 			return orientation_of(segment + sizeof(name), length - 2 - sizeof(name));
 		at += 2 + length;
+	}
+	return UPRIGHT;
+}
+
+/* Chunks are a length, a kind, as many bytes and a checksum; Exif is the one called eXIf. */
+int ls_png_orientation(const uint8_t *bytes, size_t size)
+{
+	enum { SIGNATURE = 8, AROUND = 12 };
+	const tiff all = { .bytes = bytes, .size = size }; /* big-endian, as the lengths of chunks are */
+
+	for (size_t at = SIGNATURE; at <= size && size - at >= AROUND;) {
+		size_t length = number_at(&all, at, 4);
+		if (length > size - at - AROUND)
+			break;
+		if (memcmp(bytes + at + 4, "eXIf", 4) == 0)
+			return orientation_of(bytes + at + 8, length);
+		at += AROUND + length;
 	}
 	return UPRIGHT;
 }

@@ -4,6 +4,7 @@
  */
 #include "base/status.h"
 #include "data/images/image.h"
+#include "data/images/orientation.h"
 
 #ifdef LS_HAVE_PNG
 #include <png.h>
@@ -52,6 +53,13 @@ static void take_bytes(png_structp png, png_bytep out, png_size_t count)
 		png_error(png, "the file is cut short");
 	memcpy(out, r->bytes + r->at, count);
 	r->at += count;
+}
+
+/* Texts and profiles are passed over unread: compressed ones would be inflated, megabytes for each kilobyte. */
+static void skip_other_chunks(png_structp png)
+{
+	static const png_byte names[] = "zTXt\0iTXt\0tEXt\0iCCP\0sPLT\0eXIf\0hIST\0tIME";
+	png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, names, sizeof(names) / 5);
 }
 
 /* Whatever the file has: grey or RGB of 8 or 16 bits in the processor's byte order, without alpha. */
@@ -105,6 +113,7 @@ static void read_png(reading *r)
 	png_set_read_fn(r->png, r, take_bytes);
 	png_set_chunk_malloc_max(r->png, CHUNK_BYTES_MAX);
 	png_set_chunk_cache_max(r->png, CHUNKS_MAX);
+	skip_other_chunks(r->png);
 	png_read_info(r->png, r->info);
 	r->packed_row = png_get_rowbytes(r->png, r->info);
 	choose_form(r);
@@ -129,6 +138,8 @@ ls_status ls_png_decode(ls_image *out, const uint8_t *bytes, size_t size, const 
 	free(r.rows);
 	if (r.has_failed)
 		r.status = ls_fail(LS_EFORMAT, "%s: not a PNG image that can be read: %s", name, r.why);
+	if (r.status == LS_OK)
+		r.status = ls_image_set_upright(&r.image, ls_png_orientation(bytes, size), name);
 	if (r.status == LS_OK)
 		*out = r.image;
 	else

@@ -12,6 +12,8 @@
 
 #include "base/array.h"
 #include "base/files.h"
+#include "base/log.h"
+#include "base/names.h"
 #include "base/status.h"
 #include "data/readers/image_list.h"
 
@@ -31,15 +33,17 @@ static mode_t type_of(const char *path)
 	return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : 0;
 }
 
-/* What a folder holds; `left` entries are looked at, no more. */
+/* What a folder holds; `left` entries are looked at, no more. A .txt file per image of the same folder is its caption;
+ * `texts` are the others. */
 typedef struct census {
 	int left;
-	int images, texts; /* images in folders of the root, .txt files anywhere */
+	int images, captions, texts;
 } census;
 
 static void count_files(census *c, const char *folder, int depth)
 {
 	DIR *stream = depth < DEPTH_MAX ? opendir(folder) : NULL;
+	int images = 0, texts = 0;
 	struct dirent *e;
 
 	while (stream && c->left-- > 0 && (e = readdir(stream))) {
@@ -47,17 +51,21 @@ static void count_files(census *c, const char *folder, int depth)
 		const char *dot = strrchr(e->d_name, '.');
 		if (is_hidden(e->d_name) || ls_path_join(path, sizeof(path), folder, e->d_name) != LS_OK)
 			continue;
-		c->images += depth > 0 && ls_image_name_is(e->d_name);
-		c->texts += dot && !strcasecmp(dot, ".txt");
+		images += depth > 0 && ls_image_name_is(e->d_name);
+		texts += dot && !strcasecmp(dot, ".txt");
 		if (e->d_type == DT_DIR || (e->d_type == DT_UNKNOWN && type_of(path) == S_IFDIR))
 			count_files(c, path, depth + 1);
 	}
 	if (stream)
 		closedir(stream);
+	int captions = texts < images ? texts : images;
+	c->images += images;
+	c->captions += captions;
+	c->texts += texts - captions;
 }
 
-/* Whether it has folders with images, and more of them than texts: a README.txt beside images and pictures beside the
- * texts of a corpus do no harm. */
+/* Whether it has folders with images, and more of them than texts: captions and a README.txt beside images and pictures
+ * beside the texts of a corpus do no harm. */
 static int has_class(const char *folder)
 {
 	census c = { .left = SEARCH_MAX };
@@ -69,6 +77,18 @@ static int has_class(const char *folder)
 int ls_image_folder_is(const char *folder)
 {
 	return ls_path_is_directory(folder) && has_class(folder);
+}
+
+void ls_image_folder_note(const char *folder)
+{
+	census c = { .left = SEARCH_MAX };
+
+	count_files(&c, folder, 0);
+	if (c.images > 0)
+		ls_log_note(
+			"%s has %d image file%s in folders and %d .txt files: it is read as text, because there are "
+			"more texts than images; for images, give a folder without the texts",
+			folder, c.images, ls_plural((uint64_t)c.images, "s"), c.texts + c.captions);
 }
 
 /* ---- a folder ---------------------------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ enum { COLOURS_LOOKED = 16 };             /* images, evenly spread, that decide 
 enum { SIDE_PLAIN = 512 };                /* larger images are scaled to a size that the user chooses */
 
 /* Bump this when decoding, orientation or scaling give other bytes: caches of the older ones are replaced. */
-enum { DECODING = 2 };
+enum { DECODING = 3 };
 
 typedef struct folder {
 	ls_image_list list;
@@ -490,6 +490,7 @@ static ls_status open_folder(folder *f, ls_dataset **out, const ls_dataset_optio
 	(*out)->class_names = f->list.class_name;
 	(*out)->bad = f->list.bad + f->list.count - f->count;
 	(*out)->read_label = folder_read_label;
+	(*out)->is_decoded = 1;
 	return LS_OK;
 }
 

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "base/team.h"
 
-#define MAGIC "lockstep image index 2\n"
+#define MAGIC "lockstep image index 3\n"
 #define SETTLED_NS 1000000000 /* how old the times of folders must be */
 enum { FILES_PER_THREAD = 4096, THREADS_MAX = 16 };
 

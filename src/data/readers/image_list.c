@@ -91,21 +91,32 @@ ls_status ls_image_list_add_bad(ls_image_list *l)
 static ls_status check_split(const ls_image_list *l)
 {
 	char *is_there = calloc(l->classes + 1, 1);
-	size_t missing = 0;
+	size_t missing = 0, first = 0;
 
 	if (!is_there)
 		return ls_fail(LS_EMEMORY, "no memory for %zu classes", l->classes);
 	for (size_t i = 0; i < l->count; i++)
 		is_there[l->entry[i].label] = 1;
-	while (missing < l->classes && is_there[missing])
-		missing++;
+	for (size_t i = l->classes; i-- > 0;)
+		if (!is_there[i]) {
+			first = i;
+			missing++;
+		}
 	free(is_there);
-	if (missing == l->classes || !l->class_name)
+	if (missing == 0 || !l->class_name)
 		return LS_OK;
-	return ls_fail(LS_EFORMAT,
-		       "%s: all images of class '%s' are for tests, by the hash of their names; add images, or %s",
-		       l->shards == 1 ? l->shard[0] : l->root, l->class_name[missing],
-		       l->shards > 0 ? "a shard named test-..." : "a folder named test");
+	const char *place = l->shards == 1 ? l->shard[0] : l->root;
+	const char *better = l->shards > 0 ? "a shard named test-..." : "a folder named test";
+	if (missing == 1)
+		return ls_fail(
+			LS_EFORMAT,
+			"%s: all images of class '%s' are for tests, by the hash of their names; add images, or %s",
+			place, l->class_name[first], better);
+	return ls_fail(
+		LS_EFORMAT,
+		"%s: all images of %zu of %zu classes are for tests, by the hash of their names, the first of them "
+		"'%s'; add images, or %s",
+		place, missing, l->classes, l->class_name[first], better);
 }
 
 ls_status ls_image_list_split(ls_image_list *l, ls_split split)
@@ -149,14 +160,15 @@ static ls_status set_root(ls_image_list *l)
 	return l->root ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the names of images");
 }
 
-/* Samples that are left out are named, by one of two splits of the same files; more of them
- * than allowed are an error. */
+/* Samples that are left out are named, once where both splits are of the same files; more of them than allowed are an
+ * error. */
 static ls_status report_bad(const ls_image_list *l, ls_split split, uint64_t most)
 {
 	size_t named = l->is_split && split == LS_SPLIT_TEST ? 0 : l->bad;
 
 	if (l->bad > 0 && most == 0)
-		return ls_fail(LS_EFORMAT, "%s", l->why[0]);
+		return ls_fail(LS_EFORMAT, "%s; options.skip_bad N leaves out up to N samples that cannot be read",
+			       l->why[0]);
 	if (l->bad > most)
 		return ls_fail(LS_EFORMAT, "%zu samples cannot be read, more than options.skip_bad %llu; the first: %s",
 			       l->bad, (unsigned long long)most, l->why[0]);
@@ -165,7 +177,7 @@ static ls_status report_bad(const ls_image_list *l, ls_split split, uint64_t mos
 	return LS_OK;
 }
 
-/* Half of a class may be of a kind that is not read. Said by one of two splits of the same files. */
+/* Half of a class may be of a kind that is not read. Reported once where both splits are of the same files. */
 static void report_others(const ls_image_list *l, ls_split split)
 {
 	if (l->others > 0 && !(l->is_split && split == LS_SPLIT_TEST))

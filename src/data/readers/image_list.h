@@ -68,8 +68,11 @@ typedef struct ls_image_list_options {
 	uint64_t skip_bad; /* samples that are wrong and may be left out, with a warning each; 0: they are errors */
 } ls_image_list_options;
 
-/* Whether a folder has folders with images in it, at any depth, and more images than .txt files. */
+/* Whether a folder has folders with images in it, at any depth, and more images than .txt files; captions, a .txt file
+ * per image of its folder, do not count. */
 int ls_image_folder_is(const char *folder);
+/* A line about the images of a folder that is read as text, if there are any. */
+void ls_image_folder_note(const char *folder);
 
 /* Whether a path is a tar file, or a folder with such files in it. */
 int ls_shards_is(const char *path);

@@ -64,19 +64,23 @@ static int is_named(const char *file, const char *name)
 	return strncmp(file, name, length) == 0 && (!file[length] || !strcmp(file + length, ".npy"));
 }
 
-/* The member of that name, if there is one: *found. */
+/* The member of that name, if there is one: *found. Of two, another program may take the other one. */
 static ls_status find_member(const ls_zip *archive, const char *name, ls_zip_member *out, int *found)
 {
 	ls_zip zip = *archive; /* from its first member on */
 	ls_zip_member member;
 	int more = 1;
 
-	for (*found = 0; more && !*found;) {
+	for (*found = 0; more;) {
 		LS_TRY(ls_zip_next(&zip, &member, &more));
-		*found = more && is_named(member.name, name);
-	}
-	if (*found)
+		if (!more || !is_named(member.name, name))
+			continue;
+		if (*found)
+			return ls_fail(LS_EFORMAT, "%s: member '%s' is there twice; write the archive with one of them",
+				       archive->name, member.name);
 		*out = member;
+		*found = 1;
+	}
 	return LS_OK;
 }
 

@@ -262,7 +262,7 @@ static ls_status take_member(reading *r, const ls_tar_walk *w, const ls_tar_memb
 	if (!is_image && !is_cls && !is_json)
 		return LS_OK;
 	if (leads_out(m->name) || !m->is_file) {
-		ls_fail(LS_EFORMAT, "%s/%s %s: it is refused", w->path, m->name,
+		ls_fail(LS_EFORMAT, "%s: member '%s' %s: it is refused", w->path, m->name,
 			m->is_file ? "has a name that leads out of the archive"
 				   : "is not a regular file but a link or device");
 		return spoil(r);
@@ -272,18 +272,100 @@ static ls_status take_member(reading *r, const ls_tar_walk *w, const ls_tar_memb
 	return r->has_label && is_json ? LS_OK /* .cls says enough */ : take_label(r, w, m, is_json);
 }
 
+/* ---- names that come twice ---------------------------------------------------------------------------------------- */
+
+/* A sample of a shard by its key; `place` is in the list. */
+typedef struct keyed {
+	const char *path;
+	size_t key_bytes, place;
+} keyed;
+
+static int compare_keys(const void *a, const void *b)
+{
+	const keyed *x = a, *y = b;
+	size_t shorter = x->key_bytes < y->key_bytes ? x->key_bytes : y->key_bytes;
+	int order = memcmp(x->path, y->path, shorter);
+
+	if (order == 0 && x->key_bytes != y->key_bytes)
+		return x->key_bytes < y->key_bytes ? -1 : 1;
+	return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+static int is_same_key(const keyed *x, const keyed *y)
+{
+	return x->key_bytes == y->key_bytes && memcmp(x->path, y->path, x->key_bytes) == 0;
+}
+
+/* Members of one key that do not follow each other look like two samples; the second is wrong. */
+static ls_status mark_twins(reading *r, const ls_tar_walk *w, const keyed *key, size_t count)
+{
+	ls_image_list *l = r->list;
+
+	for (size_t i = 1; i < count; i++) {
+		ls_image_entry *e = &l->entry[key[i].place];
+		if (!is_same_key(&key[i - 1], &key[i]))
+			continue;
+		const char *name = strchr(e->path, '/') + 1;
+		ls_fail(LS_EFORMAT,
+			"%s: member '%s' is of a sample that is there already: the members of a sample follow each "
+			"other, and each name comes once",
+			w->path, name);
+		LS_TRY(ls_image_list_add_bad(l));
+		e->path = NULL;
+	}
+	return LS_OK;
+}
+
+static void drop_marked(reading *r, size_t first)
+{
+	ls_image_list *l = r->list;
+	size_t kept = first;
+
+	for (size_t i = first; i < l->count; i++) {
+		if (!l->entry[i].path)
+			continue;
+		l->entry[kept] = l->entry[i];
+		r->label[kept++] = r->label[i];
+	}
+	l->count = kept;
+}
+
+/* Of the samples from `first` on, which are those of a shard. */
+static ls_status drop_twins(reading *r, const ls_tar_walk *w, size_t first)
+{
+	ls_image_list *l = r->list;
+	size_t count = l->count - first;
+	keyed *key = malloc((count + 1) * sizeof(*key));
+
+	if (!key)
+		return ls_fail(LS_EMEMORY, "no memory for the names of %zu images", count);
+	for (size_t i = 0; i < count; i++) {
+		key[i] = (keyed){ .path = l->entry[first + i].path, .place = first + i };
+		ending_of(key[i].path, &key[i].key_bytes);
+	}
+	qsort(key, count, sizeof(*key), compare_keys);
+	ls_status status = mark_twins(r, w, key, count);
+	if (status == LS_OK)
+		drop_marked(r, first);
+	free(key);
+	return status;
+}
+
 static ls_status read_members(reading *r, ls_tar_walk *w, uint32_t shard, int64_t modified_ns)
 {
 	ls_tar_member m;
+	size_t first = r->list->count;
 	int more = 1;
 
 	r->key[0] = '\0';
 	for (;;) {
 		LS_TRY(ls_tar_walk_next(w, &m, &more));
 		if (!more)
-			return end_sample(r, w);
+			break;
 		LS_TRY(take_member(r, w, &m, shard, modified_ns));
 	}
+	LS_TRY(end_sample(r, w));
+	return drop_twins(r, w, first);
 }
 
 static ls_status read_shard(reading *r, uint32_t shard)

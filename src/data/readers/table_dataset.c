@@ -334,7 +334,7 @@ static ls_status open_table(table *t, ls_dataset **out, const ls_dataset_options
 
 static ls_status open_tokenizer(ls_tokenizer *tokenizer, const ls_dataset_options *o)
 {
-	char home[4096];
+	char home[4096], hint[4096];
 
 	if (o->next_token)
 		return ls_fail(LS_EMISMATCH, "%s is a table of texts with labels, for transformer and bert models",
@@ -343,8 +343,12 @@ static ls_status open_tokenizer(ls_tokenizer *tokenizer, const ls_dataset_option
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they need at least %d",
 			       o->name, o->tokens, TOKENS_MIN);
 	LS_TRY(ls_corpus_home(home, sizeof(home), o->name));
-	return ls_tokenizer_open(tokenizer, o, home,
-				 "`lockstep data make vocab` learns one from text; or name one with options.vocab");
+	int is_here = strcmp(home, ".") == 0;
+	snprintf(hint, sizeof(hint),
+		 "`lockstep data make vocab %.1000s --text-column %.200s --out %.1000s%svocab.txt` learns one; or name "
+		 "one with options.vocab",
+		 o->name, o->text_column ? o->text_column : "NAME", is_here ? "" : home, is_here ? "" : "/");
+	return ls_tokenizer_open(tokenizer, o, home, hint);
 }
 
 ls_status ls_table_open(ls_dataset **out, const ls_dataset_options *options)

@@ -4,113 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/array.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "data/dataset.h"
+#include "data/readers/table_values.h"
 #include "data/task.h"
-
-/* ---- different values -------------------------------------------------------------------------------------------- */
-
-/* A set of texts, up to a number of them. */
-typedef struct values {
-	char **value; /* (count) in the order they came */
-	size_t count, room;
-	uint32_t *slot; /* (slots) index + 1, by hash; 0: free */
-	size_t slots;
-} values;
-
-static void values_release(values *v)
-{
-	for (size_t i = 0; i < v->count; i++)
-		free(v->value[i]);
-	free(v->value);
-	free(v->slot);
-	*v = (values){ 0 };
-}
-
-static size_t find_slot(const values *v, const char *text)
-{
-	size_t at = XXH64(text, strlen(text), 0) & (v->slots - 1);
-
-	while (v->slot[at] != 0 && strcmp(v->value[v->slot[at] - 1], text) != 0)
-		at = (at + 1) & (v->slots - 1);
-	return at;
-}
-
-static ls_status more_slots(values *v)
-{
-	size_t slots = v->slots > 0 ? 4 * v->slots : 16;
-	uint32_t *slot = calloc(slots, sizeof(*slot));
-
-	if (!slot)
-		return ls_fail(LS_EMEMORY, "no memory for the values of a column");
-	free(v->slot);
-	v->slot = slot;
-	v->slots = slots;
-	for (size_t i = 0; i < v->count; i++)
-		slot[find_slot(v, v->value[i])] = (uint32_t)i + 1;
-	return LS_OK;
-}
-
-/* The value is one of them; more than `most` + 1 are not kept. */
-static ls_status values_add(values *v, const char *text, size_t most)
-{
-	if (v->count > most)
-		return LS_OK;
-	if (2 * v->count >= v->slots)
-		LS_TRY(more_slots(v));
-	size_t at = find_slot(v, text);
-	if (v->slot[at] != 0)
-		return LS_OK;
-	LS_TRY(ls_array_grow(&v->value, &v->room, v->count + 1, sizeof(*v->value)));
-	v->value[v->count] = strdup(text);
-	if (!v->value[v->count])
-		return ls_fail(LS_EMEMORY, "no memory for the values of a column");
-	v->slot[at] = (uint32_t)++v->count;
-	return LS_OK;
-}
-
-static int compare(const void *a, const void *b)
-{
-	return ls_table_compare_values(*(char *const *)a, *(char *const *)b);
-}
-
-/* Of spellings of a number the shortest stays, without spaces: 1 of ` 1`, `1` and `1.0`. */
-static void values_merge_numbers(values *v)
-{
-	size_t kept = 0;
-
-	if (v->count > 1)
-		qsort(v->value, v->count, sizeof(*v->value), compare);
-	for (size_t i = 0; i < v->count; i++) {
-		char *value = v->value[i], *first = value + strspn(value, " \t");
-		memmove(value, first, strlen(first) + 1);
-		value[strcspn(value, " \t")] = '\0';
-		if (kept == 0 || !ls_table_same_number(v->value[kept - 1], value)) {
-			v->value[kept++] = value;
-			continue;
-		}
-		int is_shorter = strlen(value) < strlen(v->value[kept - 1]);
-		free(is_shorter ? v->value[kept - 1] : value);
-		v->value[kept - 1] = is_shorter ? value : v->value[kept - 1];
-	}
-	v->count = kept;
-}
-
-/* The values become the column's, in their order. */
-static void values_give(values *v, ls_table_column *c)
-{
-	if (v->count > 1)
-		qsort(v->value, v->count, sizeof(*v->value), compare);
-	c->is_category = 1;
-	c->value = v->value;
-	c->values = v->count;
-	free(v->slot);
-	*v = (values){ 0 };
-}
 
 /* ---- a column ---------------------------------------------------------------------------------------------------- */
 
@@ -131,7 +31,7 @@ typedef struct column {
 	int has_fractions;  /* a number is not whole */
 	int is_01;          /* all numbers are 0 or 1 */
 	double mean, sum_2; /* of numbers: Welford's */
-	values values;
+	ls_table_values values;
 } column;
 
 typedef struct survey {
@@ -190,7 +90,8 @@ static ls_status add_field(const survey *s, size_t i, const ls_table_row *row)
 		LS_TRY(add_number(s, i, row, number));
 	else
 		c->has_text = 1;
-	return values_add(&c->values, row->field[i], c->use == TARGET ? LS_TABLE_CLASSES_MAX : LS_TABLE_CATEGORIES_MAX);
+	return ls_table_values_add(&c->values, row->field[i],
+				   c->use == TARGET ? LS_TABLE_CLASSES_MAX : LS_TABLE_CATEGORIES_MAX);
 }
 
 /* All of a row, or nothing: what would fail is looked at first. */
@@ -267,7 +168,7 @@ static void judge_numbers(const survey *s)
 		size_t most = c->use == TARGET ? LS_TABLE_CLASSES_MAX : LS_TABLE_CATEGORIES_MAX;
 		c->has_text |= c->comma[0] != '\0' && c->has_points;
 		if (!c->has_text && c->values.count <= most)
-			values_merge_numbers(&c->values);
+			ls_table_values_merge_numbers(&c->values);
 		name_of(s, i, shown, sizeof(shown));
 		warn_of_words(s, c, shown);
 		if (c->comma[0] == '\0' || c->words > 0)
@@ -483,7 +384,7 @@ static ls_status make_target(survey *s, size_t at, ls_table_schema *out)
 		LS_TRY(check_spread(s, at));
 	LS_TRY(ls_table_schema_add(out, 1, ls_table_rows_column(s->walk.rows, at), &c));
 	if (out->task == LS_TASK_CLASSIFICATION) {
-		values_give(&from->values, c);
+		ls_table_values_give(&from->values, c);
 	} else if (out->task == LS_TASK_REGRESSION) {
 		c->mean = from->mean;
 		c->deviation = deviation_of(from);
@@ -517,7 +418,7 @@ static ls_status make_input(survey *s, size_t at, ls_table_schema *out)
 	}
 	LS_TRY(ls_table_schema_add(out, 0, ls_table_rows_column(s->walk.rows, at), &c));
 	if (from->has_text) {
-		values_give(&from->values, c);
+		ls_table_values_give(&from->values, c);
 	} else {
 		c->mean = from->mean;
 		c->deviation = deviation_of(from);
@@ -578,7 +479,7 @@ ls_status ls_table_survey(ls_table_schema *out, const ls_table_files *files, con
 	LS_TRY(ls_table_walk_begin(&s.walk, files, LS_SPLIT_TRAIN, options->skip_bad));
 	ls_status status = run(&s, &schema);
 	for (size_t i = 0; s.column && i < s.columns; i++)
-		values_release(&s.column[i].values);
+		ls_table_values_release(&s.column[i].values);
 	free(s.column);
 	free(s.target);
 	ls_table_walk_end(&s.walk);

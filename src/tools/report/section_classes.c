@@ -109,11 +109,22 @@ static void list_confusions(ls_page *page, const ls_class_metrics *m)
 	free(list);
 }
 
+/* Whether anything is labelled or predicted as this class. Others do not count in means, as in `lockstep eval`. */
+static int is_met(const ls_class_metrics *m, size_t class)
+{
+	int64_t samples = m->classes[class].support;
+
+	for (size_t label = 0; label < m->count; label++)
+		samples += m->confusion[label * m->count + class];
+	return samples > 0;
+}
+
 static void list_classes(ls_page *page, const ls_class_metrics *m)
 {
 	static const char *const heads[] = { "Class", "Samples", "Precision", "Recall", "F1" };
 	ls_grid *grid = ls_page_table(page, LS_COUNT(heads), heads);
 	double sums[3] = { 0 };
+	size_t met = 0;
 
 	if (grid) {
 		grid->text_columns = 1;
@@ -130,11 +141,12 @@ static void list_classes(ls_page *page, const ls_class_metrics *m)
 		sums[0] += row->precision;
 		sums[1] += row->recall;
 		sums[2] += row->f1;
+		met += (size_t)is_met(m, i);
 	}
 	ls_grid_add(grid, "mean");
 	ls_grid_add(grid, "%" PRId64, m->samples);
 	for (int i = 0; i < 3; i++)
-		ls_grid_add(grid, "%.4f", sums[i] / (double)m->count);
+		ls_grid_add(grid, "%.4f", met > 0 ? sums[i] / (double)met : 0);
 	ls_grid_bold(grid);
 }
 

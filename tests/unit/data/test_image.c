@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 #ifdef LS_HAVE_JPEG
 #include <turbojpeg.h>
 #endif
@@ -108,6 +109,65 @@ static void test_sizes_are_checked_before_memory(void **state)
 	free(long_row);
 	assert_fails(ls_image_decode(&image, (const uint8_t *)"GIF89a..", 8, "a.gif", MANY), LS_EFORMAT,
 		     "a.gif is neither a PNG nor a JPEG");
+}
+
+/* Texts that inflate to 800 MB take no time, because nobody reads them. Of the process alone: other load does not count. */
+static void test_png_texts_are_not_read(void **state)
+{
+	enum { TEXT = 8000000, CHUNKS = 100 };
+	static const uint8_t grey[] = { 0, 10, 200, 255 };
+	static const char *const kinds[] = { "zTXt", "iCCP", "iTXt" };
+	/* keyword, its end, method 0; of iTXt: it is compressed, method 0, no language, no translation */
+	static const uint8_t starts[][8] = { "a\0\0", "a\0\0", "a\0\1\0\0\0" };
+	static const size_t start_bytes[] = { 3, 3, 6 };
+	(void)state;
+	if (!HAS_PNG)
+		skip();
+	uint8_t *text = malloc(TEXT), *chunk = malloc(TEXT);
+	memset(text, 'a', TEXT);
+	for (size_t k = 0; k < LS_COUNT(kinds); k++) {
+		uLongf packed = TEXT - 8;
+		memcpy(chunk, starts[k], start_bytes[k]);
+		assert_int_equal(compress(chunk + start_bytes[k], &packed, text, TEXT), Z_OK);
+		png_file f = png_make(2, 2, 8, 0, grey, 2, NULL, 0);
+		for (int i = 0; i < CHUNKS; i++)
+			f = png_with(f, kinds[k], chunk, (uint32_t)(packed + start_bytes[k]));
+		clock_t begin = clock();
+		expect_pixels(f, 1, grey, 4);
+		assert_true(clock() - begin < CLOCKS_PER_SEC / 2);
+	}
+	free(chunk);
+	free(text);
+}
+
+/* PNG's own chunk of Exif data. */
+static void test_orientation_of_png(void **state)
+{
+	static const uint8_t grey[] = { 1, 2, 3, 4, 5, 6 }; /* 3 x 2 */
+	static const uint8_t turned[] = { 4, 1, 5, 2, 6, 3 };
+	static const uint8_t little[] = { 'I', 'I', '*', 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, 6, 0, 0, 0 };
+	static const uint8_t big[] = { 'M', 'M', 0, '*', 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0 };
+	ls_image_shape shape;
+	(void)state;
+	if (!HAS_PNG)
+		skip();
+	for (int is_big = 0; is_big < 2; is_big++) {
+		png_file f =
+			png_with(png_make(3, 2, 8, 0, grey, 3, NULL, 0), "eXIf", is_big ? big : little, sizeof(big));
+		assert_int_equal(ls_png_orientation(f.bytes, f.size), 6);
+		assert_ok(ls_image_peek(&shape, f.bytes, f.size, "a.png"));
+		assert_true(shape.width == 2 && shape.height == 3);
+		for (size_t cut = 0; cut < f.size; cut++) { /* nothing is read behind the end */
+			uint8_t *part = malloc(cut + 1);
+			memcpy(part, f.bytes, cut);
+			assert_in_range(ls_png_orientation(part, cut), 1, 8);
+			free(part);
+		}
+		ls_image image = decode(f);
+		assert_true(image.width == 2 && image.height == 3);
+		assert_memory_equal(image.pixels, turned, sizeof(turned));
+		ls_image_release(&image);
+	}
 }
 
 #ifdef LS_HAVE_JPEG
@@ -223,6 +283,72 @@ static void test_jpeg_at_a_part_of_its_size(void **state)
 	}
 	tjFree(bytes);
 }
+/* ---- hostile JPEG ------------------------------------------------------------------------------------------------ */
+
+/* A header that declares 65,500 x 65,500 pixels is refused before memory is taken; cut anywhere, a file is no image. */
+static void test_jpeg_of_another_size(void **state)
+{
+	enum { SIDE = 16 };
+	uint8_t rgb[SIDE * SIDE * 3] = { 0 };
+	unsigned long size = 0, frame = 2;
+	ls_image image = { 0 };
+	(void)state;
+	uint8_t *bytes = make_jpeg(rgb, SIDE, TJSAMP_GRAY, &size);
+	while (bytes[frame + 1] != 0xc0) /* to the segment with the size */
+		frame += 2 + ((unsigned long)bytes[frame + 2] << 8 | bytes[frame + 3]);
+	for (unsigned long cut = 3; cut < size; cut++) {
+		uint8_t *part = malloc(cut);
+		memcpy(part, bytes, cut);
+		ls_status status = ls_image_decode(&image, part, cut, "a.jpg", MANY);
+		assert_int_equal(status, LS_EFORMAT);
+		assert_null(image.pixels);
+		free(part);
+	}
+	memcpy(bytes + frame + 5, (const uint8_t[]){ 0xff, 0xdc, 0xff, 0xdc }, 4);
+	assert_fails(ls_image_decode(&image, bytes, size, "a.jpg", (uint64_t)1 << 27), LS_EFORMAT,
+		     "a.jpg: 65500x65500 pixels; at most 134217728 are read");
+	memcpy(bytes + frame + 5, (const uint8_t[]){ 0, 255, 0, 255 }, 4); /* pixels that are not there */
+	assert_fails(ls_image_decode(&image, bytes, size, "a.jpg", MANY), LS_EFORMAT, "a.jpg: not a JPEG");
+	tjFree(bytes);
+}
+
+/* A progressive image of one grey block, whose scan is there `scans` times. */
+static size_t make_progressive(uint8_t *out, int scans)
+{
+	static const uint8_t frame[] = { 0xff, 0xc2, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0 };
+	static const uint8_t codes[] = { 0xff, 0xc4, 0, 20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t scan[] = { 0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0, 0x7f };
+	uint8_t *at = out;
+
+	memcpy(at, (const uint8_t[]){ 0xff, 0xd8, 0xff, 0xdb, 0, 67, 0 }, 7);
+	memset(at + 7, 1, 64);
+	at += 71;
+	memcpy(at, frame, sizeof(frame));
+	at += sizeof(frame);
+	memcpy(at, codes, sizeof(codes));
+	at += sizeof(codes);
+	for (int i = 0; i < scans; i++, at += sizeof(scan))
+		memcpy(at, scan, sizeof(scan));
+	memcpy(at, (const uint8_t[]){ 0xff, 0xd9 }, 2);
+	return (size_t)(at + 2 - out);
+}
+
+/* Each scan goes over the whole image: a small file with thousands of them would keep a decoder busy for minutes. */
+static void test_jpeg_of_many_scans(void **state)
+{
+	enum { FLOOD = 5000 };
+	uint8_t *bytes = malloc(200 + 11 * FLOOD);
+	ls_image image = { 0 };
+	(void)state;
+	for (int scans = 1; scans <= 100; scans += 33) {
+		assert_ok(ls_image_decode(&image, bytes, make_progressive(bytes, scans), "a.jpg", MANY));
+		assert_int_equal(((uint8_t *)image.pixels)[63], 128);
+		ls_image_release(&image);
+	}
+	assert_fails(ls_image_decode(&image, bytes, make_progressive(bytes, FLOOD), "a.jpg", MANY), LS_EFORMAT,
+		     "a.jpg: not a JPEG image that can be read");
+	free(bytes);
+}
 #else
 static void test_jpeg(void **state)
 {
@@ -231,6 +357,8 @@ static void test_jpeg(void **state)
 }
 #define test_orientation_is_read test_jpeg
 #define test_jpeg_at_a_part_of_its_size test_jpeg
+#define test_jpeg_of_another_size test_jpeg
+#define test_jpeg_of_many_scans test_jpeg
 #endif
 
 /* 2 x 3 pixels, as each of the eight ways to hold a camera leaves them. */
@@ -337,6 +465,7 @@ static void test_normalising_is_that_of_datasets(void **state)
 	assert_true(b[3] == 1.5f);
 }
 
-TEST_MAIN(test_png_kinds, test_png_of_16_bits, test_damaged_png, test_sizes_are_checked_before_memory, test_jpeg,
-	  test_orientation_is_read, test_jpeg_at_a_part_of_its_size, test_upright, test_colours, test_scaling,
-	  test_cover_takes_the_middle, test_normalising_is_that_of_datasets)
+TEST_MAIN(test_png_kinds, test_png_of_16_bits, test_damaged_png, test_sizes_are_checked_before_memory,
+	  test_png_texts_are_not_read, test_orientation_of_png, test_jpeg, test_jpeg_of_another_size,
+	  test_jpeg_of_many_scans, test_orientation_is_read, test_jpeg_at_a_part_of_its_size, test_upright,
+	  test_colours, test_scaling, test_cover_takes_the_middle, test_normalising_is_that_of_datasets)

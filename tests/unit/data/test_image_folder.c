@@ -324,6 +324,30 @@ static void test_skip_bad(void **state)
 	assert_fails(open_skipping(&set, root, cache, 5), LS_EFORMAT, "more than options.skip_bad 5");
 }
 
+/* A text per image is its caption, and a folder with more texts than that is a corpus. */
+static void test_captions(void **state)
+{
+	char name[64];
+	ls_dataset *set = NULL;
+
+	put_classes(*state, 20);
+	put_file(in_dir(*state, "README.txt"), "words", 5);
+	for (int c = 0; c < 2; c++)
+		for (int i = 0; i < 20; i++) {
+			snprintf(name, sizeof(name), "%s/%d.txt", c ? "cat" : "dog", i);
+			put_file(in_dir(*state, name), "a caption", 9);
+		}
+	assert_true(ls_image_folder_is(*state));
+	set = opened(*state, LS_SPLIT_TRAIN, "off");
+	assert_int_equal(ls_dataset_describe(set)->classes, 3);
+	ls_dataset_free(set);
+	for (int i = 0; i < 80; i++) {
+		snprintf(name, sizeof(name), "cat/text %d.txt", i);
+		put_file(in_dir(*state, name), "a corpus", 8);
+	}
+	assert_false(ls_image_folder_is(*state));
+}
+
 /* A small file that declares many pixels is refused before memory is taken. */
 static void test_bomb(void **state)
 {
@@ -510,6 +534,14 @@ static void test_mistakes(void **state)
 	put_image(path, "train/b/1.png", 600, 2);
 	put_image(path, "test/c/1.png", 600, 2);
 	expect_failure(path, LS_SPLIT_TRAIN, LS_EINVALID, "has 600x600 pixels: set options.image_size");
+	snprintf(path, sizeof(path), "%s/single", (char *)*state);
+	for (int i = 0; i < 60; i++) { /* whose one image is for tests, of several classes */
+		snprintf(outside, sizeof(outside), "class %d/0.png", i);
+		put_image(path, outside, SIDE, 1);
+	}
+	expect_failure(path, LS_SPLIT_TRAIN, LS_EFORMAT,
+		       " of 60 classes are for tests, by the hash of their names, the first");
+	snprintf(path, sizeof(path), "%s/large", (char *)*state);
 	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
 	ls_dataset *set = NULL;
 	o.name = path;
@@ -520,5 +552,5 @@ static void test_mistakes(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_train_and_test_folders, test_split_by_name, test_fewer_samples,
-	       test_decoded_once, test_records, test_skip_bad, test_bomb, test_shape, test_kept_list, test_damaged_list,
-	       test_mistakes)
+	       test_decoded_once, test_records, test_skip_bad, test_captions, test_bomb, test_shape, test_kept_list,
+	       test_damaged_list, test_mistakes)

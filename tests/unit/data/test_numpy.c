@@ -37,8 +37,9 @@ static npy_file labels_file(void)
 	return npy_array("<i8", "(30,)", wide, sizeof(wide));
 }
 
-/* An archive with these two arrays under these names. */
-static void put_archive(const char *path, const char *images, const char *of_labels, int deflated)
+/* An archive with these two arrays under these names, and the images under another one, if there is one. */
+static void put_archive_twice(const char *path, const char *images, const char *again, const char *of_labels,
+			      int deflated)
 {
 	static zip_builder zip;
 	npy_file x = images_file(), y = labels_file();
@@ -46,10 +47,17 @@ static void put_archive(const char *path, const char *images, const char *of_lab
 	memset(&zip, 0, sizeof(zip));
 	zip_add(&zip, images, x.bytes, x.size, deflated);
 	zip_add(&zip, of_labels, y.bytes, y.size, deflated);
+	if (again)
+		zip_add(&zip, again, x.bytes, x.size, deflated);
 	zip_finish(&zip, "");
 	put_file(path, zip.data, zip.bytes);
 	free(x.bytes);
 	free(y.bytes);
+}
+
+static void put_archive(const char *path, const char *images, const char *of_labels, int deflated)
+{
+	put_archive_twice(path, images, NULL, of_labels, deflated);
 }
 
 static void expect_pixels(const char *path)
@@ -176,6 +184,12 @@ static void test_mistakes(void **state)
 	put_archive(in_dir(*state, "c.npz"), "arr_0.npy", "arr_1.npy", 0);
 	assert_fails(open_set(&set, in_dir(*state, "c.npz"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND,
 		     "has no array x_train: expected x_train, y_train");
+	put_archive_twice(in_dir(*state, "d.npz"), "x_train.npy", "x_train.npy", "y_train.npy", 1);
+	assert_fails(open_set(&set, in_dir(*state, "d.npz"), NULL, LS_SPLIT_TRAIN, 0), LS_EFORMAT,
+		     "d.npz: member 'x_train.npy' is there twice");
+	put_archive_twice(in_dir(*state, "d.npz"), "x_train.npy", "y_train", "y_train.npy", 0);
+	assert_fails(open_set(&set, in_dir(*state, "d.npz"), NULL, LS_SPLIT_TRAIN, 0), LS_EFORMAT,
+		     "d.npz: member 'y_train' is there twice");
 }
 
 TEST_MAIN_EACH(fixture_enter, temp_dir_remove, test_same_everywhere, test_single_set, test_floats, test_mistakes)

@@ -214,14 +214,17 @@ static void test_long_names(void **state)
 
 static void test_mistakes(void **state)
 {
-	static const char *const parts[] = { "/../../evil.png has a name that leads out of the archive",
-					     "//etc/evil.cls has a name that leads out of the archive",
-					     "train.tar/link.png is not a regular file",
-					     "train.tar/bare has an image but no label",
-					     "train.tar/lonely has a label but no image",
-					     "train.tar/twice has two images or two labels",
-					     "train.tar/empty.cls is not a label",
-					     "train.tar/none.json has no \"label\"" };
+	static const char *const parts[] = {
+		"train.tar: member '../../evil.png' has a name that leads out of the archive",
+		"train.tar: member '/etc/evil.cls' has a name that leads out of the archive",
+		"train.tar: member 'link.png' is not a regular file",
+		"train.tar/bare has an image but no label",
+		"train.tar/lonely has a label but no image",
+		"train.tar/twice has two images or two labels",
+		"train.tar/empty.cls is not a label",
+		"train.tar/none.json has no \"label\"",
+		"train.tar: member '1.jpg' is of a sample that is there already"
+	};
 	ls_dataset *set = NULL;
 
 	ls_log_set_level(LS_LOG_ERROR);
@@ -246,16 +249,40 @@ static void test_mistakes(void **state)
 			add_sample(&t, "empty", 1, " \n");
 		if (i == 7)
 			add(&t, "none.json", "{\"label\": 0.5}");
+		if (i == 8) { /* not next to the other members of sample 1 */
+			add_sample(&t, "2", 2, "1");
+			add(&t, "1.cls", "1");
+			add_png(&t, "1.jpg", 4);
+		}
 		put_tar(*state, "train.tar", &t);
 		assert_fails(open_split(&set, in_dir(*state, "train.tar"), LS_SPLIT_TRAIN, 0), LS_EFORMAT, parts[i]);
+		assert_fails(open_split(&set, in_dir(*state, "train.tar"), LS_SPLIT_TRAIN, 0), LS_EFORMAT,
+			     "; options.skip_bad N leaves out up to N samples");
 		assert_ok(open_split(&set, in_dir(*state, "train.tar"), LS_SPLIT_TRAIN, 1));
-		assert_int_equal(ls_dataset_describe(set)->samples, 2);
+		assert_int_equal(ls_dataset_describe(set)->samples, i == 8 ? 3 : 2);
 		assert_int_equal(set->bad, 1);
+		expect_sample(set, 1, 2, 1);
 		ls_dataset_free(set);
 	}
 }
 
-/* A tar file that is cut anywhere has fewer members, or is said to be truncated. */
+/* The same name in two shards is of two samples. */
+static void test_same_names_in_shards(void **state)
+{
+	ls_dataset *set = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		add_sample(&t, "0", (uint8_t)(10 + 2 * i), "0");
+		add_sample(&t, "1", (uint8_t)(11 + 2 * i), "1");
+		put_tar(*state, i ? "train-1.tar" : "train-0.tar", &t);
+	}
+	assert_ok(open_split(&set, *state, LS_SPLIT_TRAIN, 0));
+	assert_int_equal(ls_dataset_describe(set)->samples, 4);
+	expect_sample(set, 3, 13, 1);
+	ls_dataset_free(set);
+}
+
+/* A tar file that is cut anywhere has fewer members, or is refused as truncated. */
 static void test_cuts(void **state)
 {
 	ls_image_list list = { .root = NULL };
@@ -291,4 +318,4 @@ static void test_cuts(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_numbers, test_names, test_split, test_long_names, test_mistakes,
-	       test_cuts)
+	       test_same_names_in_shards, test_cuts)

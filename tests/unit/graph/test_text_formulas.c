@@ -7,7 +7,7 @@
 
 enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
 
-/* Rows of doubles, as wide as they are said to be; a net's parameters by name. */
+/* Rows of doubles, as wide as declared; a net's parameters by name. */
 typedef double row[WIDTH];
 
 static float *values_of(const text_net *t, const char *name)

@@ -59,7 +59,7 @@ static void test_constant_targets(void **state)
 	is_near(score.r2, 0);
 }
 
-/* First label: 1 right, 1 false alarm, 1 missed; second: 2 right; third: never there and never said. */
+/* First label: 1 right, 1 false alarm, 1 missed; second: 2 right; third: never there and never predicted. */
 static void test_labels(void **state)
 {
 	const float y[] = { 1, 1, 0, 0, 1, 0, 1, 0, 0 }, x[] = { 2, 0.5f, -1, 3, 1, -1, -2, -1, -1 };
