@@ -5,7 +5,7 @@
 #   MPI=off  XSMM=off                    build without MPI, without libxsmm, in their own build directories
 #   CI=true                              treat warnings as errors
 #   TESTS="base/test_rng cli/t0001"      run only the tests whose path contains one of these words
-#   PEERS="--quick"                      options of bench/peers, see bench/peers --help
+#   PEERS="--quick --debian"             options of bench/peers, see bench/peers --help
 #   CONVERGENCE="--quick"                options of bench/convergence, see bench/convergence --help
 #   SERVE="--quick"                      options of bench/serve, see bench/serve --help
 #   IMAGES="--quick"                     options of bench/images, see bench/images --help
@@ -114,8 +114,8 @@ wheel: ## build the Python package as a wheel with all it needs, in build-wheel/
 test-wheel: wheel ## install the wheel with every CPython from 3.9 on that is here, without a compiler, and try it
 	tools/python-versions build-wheel/dist/lockstep-*.whl
 
-bench-peers: deps build ## measure Lockstep and PyTorch, interleaved in one run
-	tools/install-deps peers
+bench-peers: deps build ## measure Lockstep and a current PyTorch in all its modes, interleaved; PEERS="--debian" also Debian's PyTorch
+	tools/install-deps pytorch $(if $(findstring --debian,$(PEERS)),peers)
 	bench/peers --lockstep "$(BUILD)/lockstep" $(PEERS)
 
 bench-convergence: deps lockstep ## train Lockstep and PyTorch with ten seeds each, compare epochs and time to an accuracy
