@@ -5,7 +5,7 @@
 #   MPI=off  XSMM=off                    build without MPI, without libxsmm, in their own build directories
 #   CI=true                              treat warnings as errors
 #   TESTS="base/test_rng cli/t0001"      run only the tests whose path contains one of these words
-#   PEERS="--quick"                      options of bench/peers, see bench/peers --help
+#   PEERS="--quick --debian"             options of bench/peers, see bench/peers --help
 #   CONVERGENCE="--quick"                options of bench/convergence, see bench/convergence --help
 #   SERVE="--quick"                      options of bench/serve, see bench/serve --help
 #   IMAGES="--quick"                     options of bench/images, see bench/images --help
@@ -13,7 +13,7 @@
 #   ELASTIC="--only checkpoints"         options of bench/elastic, see bench/elastic --help
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts files
-#   SAME_BITS="build-clang/lockstep"     more binaries in the table of `make test-arm64`
+#   SAME_BITS="--quick other/lockstep"   options of tools/same-bits, and more binaries for it: `make same-bits`, `make test-arm64`
 #   FUZZ_SECONDS=60                      seconds per target of `make fuzz`
 #   SOAK_MINUTES=30                      minutes that `make soak` trains
 #   CHAOS_MINUTES=30                     minutes that `make chaos` trains; CHAOS="--seed 7" its options, see tools/chaos --help
@@ -33,7 +33,7 @@ CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(M
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps lockstep build test test-golden test-arm64 test-mpich ci demo install deb format lint lint-tidy bench-peers bench-convergence \
+.PHONY: help deps lockstep build test test-golden same-bits test-arm64 test-mpich ci demo install deb format lint lint-tidy bench-peers bench-convergence \
 	bench-exchange bench-elastic bench-serve bench-images bench-generate soak chaos kill-all build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
@@ -61,9 +61,15 @@ test-golden: ## compare with PyTorch: install it (165 MB to download, 730 MB on 
 	$(MAKE) --no-print-directory build
 	tools/run-tests "$(BUILD)" tests/golden/
 
-test-arm64: lockstep ## cross-build for arm64, run its unit tests and every family of models under qemu: the bits of this processor
+same-bits: lockstep ## every family of models with gcc, clang, without libxsmm, on every instruction set (and arm64 once it is built): one fingerprint each
+	tools/install-deps build clang
+	$(MAKE) --no-print-directory lockstep CC=clang BUILD=build-clang
+	$(MAKE) --no-print-directory lockstep MPI=off XSMM=off BUILD=build-nompi-noxsmm
+	tools/same-bits $(SAME_BITS) "$(BUILD)/lockstep" build-clang/lockstep build-nompi-noxsmm/lockstep $(wildcard build-arm64/lockstep)
+
+test-arm64: lockstep ## cross-build for arm64, run its unit tests and every family of models under qemu: the bits of this processor, also after a resume
 	tools/install-deps build arm64
-	tools/test-arm64 build-arm64 "$(BUILD)/lockstep" $(SAME_BITS)
+	tools/test-arm64 build-arm64 "$(BUILD)/lockstep" $(filter-out --%,$(SAME_BITS))
 
 test-mpich: lockstep ## build with Debian's MPICH, unpacked in build-mpich, train under its mpiexec: the bits of Open MPI's build
 	tools/install-deps build
@@ -108,8 +114,8 @@ wheel: ## build the Python package as a wheel with all it needs, in build-wheel/
 test-wheel: wheel ## install the wheel with every CPython from 3.9 on that is here, without a compiler, and try it
 	tools/python-versions build-wheel/dist/lockstep-*.whl
 
-bench-peers: deps build ## measure Lockstep and PyTorch, interleaved in one run
-	tools/install-deps peers
+bench-peers: deps build ## measure Lockstep and a current PyTorch in all its modes, interleaved; PEERS="--debian" also Debian's PyTorch
+	tools/install-deps pytorch $(if $(findstring --debian,$(PEERS)),peers)
 	bench/peers --lockstep "$(BUILD)/lockstep" $(PEERS)
 
 bench-convergence: deps lockstep ## train Lockstep and PyTorch with ten seeds each, compare epochs and time to an accuracy

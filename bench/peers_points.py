@@ -10,7 +10,7 @@ import os
 import statistics
 import sys
 
-from peers_jobs import LockstepJob
+from peers_jobs import LockstepJob, Trouble
 
 DEVICES = 2
 MEMORY_LIMIT = 0.60  # of PyTorch's peak
@@ -111,21 +111,37 @@ def take_turns(name, sides, rounds):
         print(f"  {name} round {turn + 1}/{rounds}: {rates}", file=sys.stderr, flush=True)
 
 
-def run(name, starts, steps, mine, rounds):
-    """PyTorch's jobs, ended, after they took turns with `mine`: (label, job, warm-up, steps) of Lockstep."""
-    jobs = []
+def begin(torch, start, name, notes):
+    """A job after its warm-up; None, with a note, where PyTorch cannot compile the model."""
+    job = None
     try:
-        for _, start in starts:
-            jobs.append(start())
-            jobs[-1].turn(2, 0)
-        take_turns(name, [(label, job, 1, steps) for (label, _), job in zip(starts, jobs)] + mine, rounds)
+        job = start(torch)
+        job.turn(2, 0)
+        return job
+    except BaseException as reason:
+        if job:
+            job.finish(0)
+        if not isinstance(reason, Trouble) or "compiled" not in torch.modes:
+            raise
+        notes.append(f"{name} without {torch.label}: {reason}")
+        return None
+
+
+def run(name, torches, start, steps, mine, rounds, notes):
+    """(torch, job) pairs, jobs ended, after they took turns with `mine`: (label, job, warm-up, steps) of Lockstep."""
+    pairs = []
+    try:
+        for torch in torches:
+            job = begin(torch, start, name, notes)
+            pairs += [(torch, job)] if job else []
+        take_turns(name, [(torch.label, job, 1, steps) for torch, job in pairs] + mine, rounds)
     except BaseException:
-        for job in jobs:
+        for _, job in pairs:
             job.finish(0)
         raise
-    for job in jobs:
+    for _, job in pairs:
         job.finish()
-    return jobs
+    return pairs
 
 
 def median_ratio(ours, theirs):
@@ -160,26 +176,26 @@ def reference(pairs, found):
             "memory_ratio": max(peer["memory_ratio"] for torch, peer in required if torch.is_torch)}
 
 
-def of_kind(kind, torches, jobs):
+def of_kind(kind, pairs):
     """PyTorch's modes that compute in fp32 or in bf16, with their jobs."""
-    return [(torch, job) for torch, job in zip(torches, jobs) if torch.is_bf16() == (kind == "bf16")]
+    return [(torch, job) for torch, job in pairs if torch.is_bf16() == (kind == "bf16")]
 
 
-def kinds_alone(torches):
+def kinds_alone(pairs):
     """Without Lockstep a row per kind of PyTorch's modes."""
-    return [(kind, None) for kind in ("fp32", "bf16") if of_kind(kind, torches, torches)]
+    return [(kind, None) for kind in ("fp32", "bf16") if of_kind(kind, pairs)]
 
 
-def measure_threads(point, threads, torches, options):
+def measure_threads(point, threads, torches, options, notes):
     """The rows of a point of the first table, one per precision."""
     torches = [torch for torch in torches if torch.suits(point)]
     mine = [] if options.torch_only else [(p, LockstepJob(options, point, 1, threads, options.cpus, p))
                                           for p in options.precision]
-    starts = [(t.label, lambda t=t: t.start(point, threads, options)) for t in torches]
     ours = [("lockstep" if p == "fp32" else "lockstep " + p, job, 2, point.steps) for p, job in mine]
-    jobs = run(f"{point.name} batch {point.batch} threads {threads}", starts, point.steps, ours, options.rounds)
-    return [threads_row(point, threads, precision, of_kind(KINDS[precision], torches, jobs), job, options)
-            for precision, job in mine or kinds_alone(torches)]
+    pairs = run(f"{point.name} batch {point.batch} threads {threads}", torches,
+                lambda torch: torch.start(point, threads, options), point.steps, ours, options.rounds, notes)
+    return [threads_row(point, threads, precision, of_kind(KINDS[precision], pairs), job, options)
+            for precision, job in mine or kinds_alone(pairs)]
 
 
 def threads_row(point, threads, precision, pairs, mine, options):
@@ -194,18 +210,18 @@ def threads_row(point, threads, precision, pairs, mine, options):
     return row
 
 
-def measure_devices(point, torches, options):
+def measure_devices(point, torches, options, notes):
     """The rows of a point of the second table, one per precision."""
     torches = [torch for torch in torches if torch.has_ranks and torch.suits(point)]
     cpus = options.cpus[:DEVICES]
     mine = [] if options.torch_only else [
         (p, [LockstepJob(options, point, devices, 1, cpus, p) for devices in (1, DEVICES)]) for p in options.precision]
-    starts = [(t.label + " ddp", lambda t=t: t.start_ranks(point, cpus, options)) for t in torches]
     ours = [(f"lockstep {p} {name}", job, 2, point.steps) for p, jobs in mine
             for name, job in zip(("1 device", f"{DEVICES} devices"), jobs)]
-    jobs = run(f"{point.name} batch {point.batch} devices {DEVICES}", starts, point.torch_steps, ours, options.rounds)
-    return [devices_row(point, precision, of_kind(KINDS[precision], torches, jobs), pair, options)
-            for precision, pair in mine or kinds_alone(torches)]
+    pairs = run(f"{point.name} batch {point.batch} devices {DEVICES}", torches,
+                lambda torch: torch.start_ranks(point, cpus, options), point.torch_steps, ours, options.rounds, notes)
+    return [devices_row(point, precision, of_kind(KINDS[precision], pairs), pair, options)
+            for precision, pair in mine or kinds_alone(pairs)]
 
 
 def devices_row(point, precision, pairs, mine, options):

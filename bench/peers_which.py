@@ -1,14 +1,15 @@
-"""What bench/peers compares with: Debian's PyTorch or that of --torch, with --pip a current one before it; JAX and llm.c."""
+"""What bench/peers compares with: a current PyTorch or that of --torch, on request Debian's as well; JAX and llm.c."""
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 from peers_jobs import JAX_WORKER, Jax, Torch, Trouble, WORKER
 from peers_llmc import Llmc, find_programs
+from shared import torch_environment
 
-PIP_BYTES = 12e9  # disk space for pip's PyTorch, which comes with GPU libraries unless --pip-index names a smaller build
+DEBIAN = "/usr/bin/python3"
+PACKAGES = ["torch", "torchvision", "numpy"]
 
 
 def ask(python, worker, name):
@@ -36,7 +37,7 @@ def probe(python):
 def find_torch(python):
     """The given interpreter, or the first of the usual ones that has PyTorch."""
     reasons = []
-    for candidate in [python] if python else ["/usr/bin/python3", sys.executable]:
+    for candidate in [python] if python else [DEBIAN, sys.executable]:
         try:
             return probe(candidate)
         except Trouble as trouble:
@@ -45,30 +46,14 @@ def find_torch(python):
                   "interpreter with --torch PYTHON.")
 
 
-def pip_torch(index):
-    """A current PyTorch in an environment of its own, made once and kept in the cache."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    home = os.path.join(cache, "lockstep", "peers-venv")
-    python = os.path.join(home, "bin", "python")
-    try:
-        return probe(python)
-    except Trouble:
-        pass
-    shutil.rmtree(home, ignore_errors=True)
-    os.makedirs(os.path.dirname(home), exist_ok=True)
-    room = shutil.disk_usage(os.path.dirname(home)).free
-    if room < PIP_BYTES and not index:
-        raise Trouble(f"{os.path.dirname(home)} has {room / 1e9:.1f} GB free, {PIP_BYTES / 1e9:.0f} are needed")
-    print(f"installing a current PyTorch in {home} (once; it is large) ...", file=sys.stderr)
-    base = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
-    install = [python, "-m", "pip", "install", "-q", "--no-input", "torch", "torchvision", "numpy"]
-    for command in ([base, "-m", "venv", home], install + (["--index-url", index] if index else [])):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            shutil.rmtree(home, ignore_errors=True)
-            lines = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
-            raise Trouble(f"{' '.join(command[:4])} failed: {lines[-1]}")
-    return probe(python)
+def pip_torch(index=None):
+    """A current PyTorch in an environment of its own."""
+    return probe(torch_environment("peers-venv", PACKAGES, index))
+
+
+def first_torch(options):
+    """The version that requirements refer to."""
+    return probe(options.torch) if options.torch else pip_torch(options.pip_index)
 
 
 def modes(options):
@@ -80,17 +65,18 @@ def modes(options):
 
 
 def find_all(options):
-    """The versions to compare with, and notes about missing ones. With --pip, a current one is the first."""
-    if not options.pip:
-        return [find_torch(options.torch)], []
+    """The versions to compare with, and notes about missing ones. The first is the current one or that of --torch."""
     found, notes = [], []
-    for find, argument, name in ((pip_torch, options.pip_index, "pip's"), (find_torch, options.torch, "Debian's")):
+    for find, name in ((lambda: first_torch(options), "the first"), (lambda: probe(options.debian), "Debian's")):
+        if name == "Debian's" and not options.debian:
+            continue
         try:
-            found.append(find(argument))
+            found.append(find())
         except Trouble as trouble:
             notes.append(f"{name} PyTorch is left out: {trouble}")
     if not found:
-        raise Trouble("; ".join(notes))
+        raise Trouble("; ".join(notes) + "\nChoose an interpreter that has PyTorch with --torch PYTHON; --debian takes "
+                      "Debian's, of the packages python3-torch and python3-torchvision.")
     return found, notes
 
 

@@ -1,4 +1,7 @@
-"""What the scripts of bench/ share: the machine, the command, tables, and how a signal ends a script."""
+"""What the scripts of bench/ share: the machine, the command, tables, and how a signal ends a script.
+
+    shared.py COMMAND...        run a command, then print the line about the machine; exits as the command does
+"""
 import os
 import shutil
 import signal
@@ -7,6 +10,7 @@ import sys
 
 from peers_jobs import HERE, Trouble
 
+PIP_BYTES = 12e9  # disk space for pip's PyTorch, which comes with GPU libraries unless an index names a smaller build
 BUSY_SHARE = 0.03  # of the machine's time, for other processes or for other guests of its hypervisor
 
 
@@ -37,6 +41,16 @@ def cpu_model():
     except OSError:
         pass
     return os.uname().machine
+
+
+def bf16_kinds(path="/proc/cpuinfo"):
+    """Lockstep's precisions in bf16 that this processor has instructions for."""
+    try:
+        with open(path) as f:
+            flags = next((line.split() for line in f if line.startswith("flags")), [])
+    except OSError:
+        flags = []
+    return [name for name, flag in (("bf16", "avx512_bf16"), ("bf16-amx", "amx_bf16")) if flag in flags]
 
 
 def mhz():
@@ -120,6 +134,9 @@ def torch_environment(name, packages, index):
         return python
     shutil.rmtree(home, ignore_errors=True)
     os.makedirs(os.path.dirname(home), exist_ok=True)
+    room = shutil.disk_usage(os.path.dirname(home)).free
+    if room < PIP_BYTES and not index:
+        raise Trouble(f"{os.path.dirname(home)} has {room / 1e9:.1f} GB free, {PIP_BYTES / 1e9:.0f} are needed")
     print(f"installing {', '.join(packages)} in {home} (once; PyTorch is large) ...", file=sys.stderr)
     base = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
     more = ["--extra-index-url", index] if index else []
@@ -164,3 +181,25 @@ def stop(number, _):
 def end_on_signals():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
+
+
+# ---- a script in another language
+
+
+def watch(command):
+    """The exit status of a command, after the line about the machine."""
+    facts = machine()
+    child = subprocess.Popen(command, start_new_session=True)
+    try:
+        status = child.wait()
+    except BaseException:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        raise
+    print(f"machine   {machine_line(finish_machine(facts))}")
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    end_on_signals()
+    sys.exit(watch(sys.argv[1:]))

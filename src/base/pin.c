@@ -137,22 +137,21 @@ void ls_pin_plan_release(ls_pin_plan *plan)
 
 /* Domain k of K has the devices from k*D/K, rounded up, to before those of domain k + 1: the first domains have
  * more. */
-static int first_device(const ls_pin_plan *plan, int domain)
+static int first_device(const ls_cores *c, int devices, int domain)
 {
-	int domains = plan->places.domains;
-	return (int)(((long long)domain * plan->devices + domains - 1) / domains);
+	return (int)(((long long)domain * devices + c->domains - 1) / c->domains);
 }
 
-/* Whether the devices of every domain fit its cores. */
-static int fits_domains(const ls_pin_plan *plan)
+/* The most threads with which the devices of every domain fit its cores; 0: there are too many devices. */
+static int threads_that_fit(const ls_cores *c, int devices)
 {
-	const ls_cores *c = &plan->places;
+	int threads = c->count;
 	for (int k = 0; k < c->domains; k++) {
-		long long devices = first_device(plan, k + 1) - first_device(plan, k);
-		if (devices * plan->threads > c->first[k + 1] - c->first[k])
-			return 0;
+		int here = first_device(c, devices, k + 1) - first_device(c, devices, k);
+		int fit = here > 0 ? (c->first[k + 1] - c->first[k]) / here : c->count;
+		threads = fit < threads ? fit : threads;
 	}
-	return 1;
+	return threads;
 }
 
 static int place_of(const ls_pin_plan *plan, int device, int thread)
@@ -163,12 +162,62 @@ static int place_of(const ls_pin_plan *plan, int device, int thread)
 
 	if ((long long)plan->devices * plan->threads > places)
 		return (int)(place % places);
-	if (!fits_domains(plan))
+	if (plan->threads > threads_that_fit(c, plan->devices))
 		return (int)(device * places / plan->devices) + thread;
-	while (device >= first_device(plan, k + 1))
+	while (device >= first_device(c, plan->devices, k + 1))
 		k++;
-	long long cores = c->first[k + 1] - c->first[k], first = first_device(plan, k);
-	return c->first[k] + (int)((device - first) * cores / (first_device(plan, k + 1) - first)) + thread;
+	long long cores = c->first[k + 1] - c->first[k], first = first_device(c, plan->devices, k);
+	return c->first[k] + (int)((device - first) * cores / (first_device(c, plan->devices, k + 1) - first)) + thread;
+}
+
+/* Time of a step in micro-batches of one thread: what the device with most of them takes. A device that is cut waits for
+ * caches and memory of another domain (docs/decisions/0042). */
+static double step_time(const ls_cores *c, int64_t microbatches, int devices, int threads)
+{
+	static const double cut = 1.5;
+	int64_t rounds = (microbatches + devices - 1) / devices;
+	return (double)rounds / threads * (threads > threads_that_fit(c, devices) ? cut : 1);
+}
+
+/* Devices divide the work without waiting for each other, threads do not: fewer devices must gain a tenth. */
+void ls_pin_default(const ls_cores *c, int64_t microbatches, int *devices, int *threads)
+{
+	static const double gain = 0.9;
+	const int given = *threads;
+	int64_t most = c->count / (given > 0 ? given : 1);
+	double best = 0;
+
+	most = most > microbatches ? microbatches : most;
+	*devices = most < 1 ? 1 : (int)most;
+	*threads = given > 0 ? given : c->count / *devices;
+	if (c->domains < 2 || most < c->domains)
+		return;
+	for (int d = (int)most; d >= c->domains; d--) {
+		int whole = given > 0 ? given : c->count / d, fit = given > 0 ? given : threads_that_fit(c, d);
+		int wide = fit < 1 || step_time(c, microbatches, d, whole) < step_time(c, microbatches, d, fit);
+		double time = step_time(c, microbatches, d, wide ? whole : fit);
+		if (best == 0 || time < gain * best) {
+			best = time;
+			*devices = d;
+			*threads = wide ? whole : fit;
+		}
+	}
+}
+
+void ls_pin_default_here(int64_t microbatches, int *devices, int *threads)
+{
+	ls_processors mask;
+	ls_cores list = { 0 };
+	int cores, quota;
+
+	process_look(&mask, &cores, &quota);
+	if (quota >= cores && cores > 1 && ls_cores_list(&list, &mask) == LS_OK && list.count == cores) {
+		ls_pin_default(&list, microbatches, devices, threads);
+	} else {
+		const ls_cores flat = { .count = cores < quota ? cores : quota, .domains = 1 };
+		ls_pin_default(&flat, microbatches, devices, threads);
+	}
+	ls_cores_release(&list);
 }
 
 int ls_pin_core(const ls_pin_plan *plan, int device, int thread)

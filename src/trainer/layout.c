@@ -163,26 +163,33 @@ static ls_status asked_devices(const ls_layout *l, const ls_train_options *o, in
 	return LS_OK;
 }
 
-/* Devices: one per core, but no more than have a micro-batch when workers get equal shares. Threads: what is left of
- * the cores. Neither changes the trained bits. */
-void ls_layout_fit(ls_layout *l, int64_t micro_batches)
+/* Devices: one per core, but no more than have a micro-batch when workers get equal shares, and none cut by a border
+ * between NUMA domains where that can be. Threads: what is left of the cores. Neither changes the trained bits. */
+static void choose_devices(ls_layout *l, int64_t micro_batches)
 {
 	int cores = ls_pin_cores(), workers = l->nodes - l->servers;
 
-	if (ls_layout_is_server(l)) {
-		l->threads = l->threads > 0 ? l->threads : 1;
+	if (l->devices == 0 && micro_batches > 0) {
+		ls_pin_default_here((micro_batches + workers - 1) / workers, &l->devices, &l->threads);
 		return;
 	}
-	int64_t share = (micro_batches + workers - 1) / workers;
 	int64_t devices = l->devices > 0 ? l->devices : cores / (l->threads > 0 ? l->threads : 1);
-	int64_t most = l->devices > 0 ? micro_batches : share;
-	if (micro_batches > 0 && devices > most) {
-		l->unused_devices = l->devices > 0 ? (int)(devices - most) : 0;
-		devices = most;
+	if (micro_batches > 0 && devices > micro_batches) {
+		l->unused_devices = (int)(devices - micro_batches);
+		devices = micro_batches;
 	}
 	l->devices = devices < 1 ? 1 : (int)devices;
 	if (l->threads == 0)
 		l->threads = cores > l->devices ? cores / l->devices : 1;
+}
+
+void ls_layout_fit(ls_layout *l, int64_t micro_batches)
+{
+	if (ls_layout_is_server(l)) {
+		l->threads = l->threads > 0 ? l->threads : 1;
+		return;
+	}
+	choose_devices(l, micro_batches);
 	l->threads = l->threads < LS_THREADS_MAX ? l->threads : LS_THREADS_MAX;
 }
 

@@ -18,15 +18,35 @@ is "the portable set is always there" "${sets[0]}" generic
 fails_with "a set that no processor of this family has" 1 "LOCKSTEP_ISA=.* the best that this processor has is $best" \
 	env LOCKSTEP_ISA="$([ "$best" = neon ] && echo avx2 || echo neon)" "$LOCKSTEP" train --model mlp --data glyphs --samples 16
 
-# One table: a row per family of models, a column per set and kernels.
+# One table: a line per family of models and precision, computed with every set and kernels.
 run "$SOURCE_DIR/tools/same-bits" --quick "$LOCKSTEP"
 is "all families of models have one fingerprint each" "$status" 0
 [ "$status" = 0 ] || test_note "$out"
-like "the table has a row for each" "$(sed -nE 's/^([^ ]+) .* [0-9a-f]{16}$/\1/p' <<<"$out" | tr '\n' ' ')" \
-	'^(mlp )+cnn resnet18 .*transformer .*bert-tiny .*gpt-nano .*vit-tiny '
+like "the table has a line for each" "$(sed -nE 's/^([^ ]+) +([^ ]+).* [0-9a-f]{16}  OK$/\2,\1/p' <<<"$out" | xargs)" \
+	'^mlp,fp32 .*cnn,fp32 cnn,bf16 cnn,bf16-amx resnet18,.* vit-tiny,fp32 transformer,fp32 .*bert-tiny,bf16 .*gpt-nano,bf16$'
 for isa in "${sets[@]}"; do
-	like "and a column for $isa" "$(head -n 1 <<<"$out")" " $isa/portable"
+	like "computed with $isa" "$(head -n 1 <<<"$out")" " $isa/portable"
 done
+like "which counts as tests" "$(tail -n 1 <<<"$out")" '^1[0-9] passed, 0 failed, 0 skipped$'
+
+# A stand-in whose bits depend on the instruction set in bf16, and which has no gpt-nano.
+cat >stand-in <<'END'
+#!/bin/bash
+case "$LOCKSTEP_ISA $*" in
+*gpt-nano*) echo "no such model" >&2; exit 1 ;;
+"generic "*"--precision bf16 "*) echo "parameters xxh64 00000000000000bb" ;;
+*) echo "parameters xxh64 00000000000000aa" ;;
+esac
+END
+chmod +x stand-in
+run "$SOURCE_DIR/tools/same-bits" --quick "$PWD/stand-in"
+is "where a way gives other bits the status is 1" "$status" 1
+like "equal bits are" "$out" '^fp32 +cnn +00000000000000aa  OK$'
+like "other bits differ" "$out" '^bf16 +cnn +DIFFERS$'
+like "the ways of that job are listed" "$out" '^    generic/portable +00000000000000bb$'
+like "what fails is no fingerprint" "$out" '^    avx2/portable +failed$'
+like "with the reason" "$err" '^    avx2/portable: no such model$'
+is "and both count as failed" "$(grep -c DIFFERS <<<"$out") $(tail -n 1 <<<"$out")" "6 11 passed, 6 failed, 0 skipped"
 
 # The C library rounds square roots and the like as IEEE 754 says, on every processor; of these it has versions that differ in
 # the last bit. libxsmm, which is linked in later, is not in these archives.

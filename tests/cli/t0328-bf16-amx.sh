@@ -46,6 +46,40 @@ for model in cnn resnet18; do
 	is "$model: and after a resume" "$status $(fingerprint "$out")" "0 $one"
 done
 
+# other optimizers
+for optimizer in lamb sgd; do
+	more=(--steps 2 --precision bf16-amx --optimizer $optimizer --clip-norm 1)
+	run "$LOCKSTEP" "${text[@]}" "${more[@]}" --devices 1 --threads 1
+	one=$(fingerprint "$out")
+	ok "$optimizer: to bits of its own" test "$one" != "$amx"
+	run "$LOCKSTEP" "${text[@]}" "${more[@]}" --devices 3
+	is "$optimizer: the same bits on three devices" "$status $(fingerprint "$out")" "0 $one"
+done
+
+# between nodes
+mpirun=$(command -v mpirun.openmpi || command -v mpirun)
+if [ -z "$mpirun" ] || PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'has no MPI'; then
+	skip "nodes in bf16-amx" "there is no mpirun, or this build has no MPI"
+else
+	export LSAN_OPTIONS=detect_leaks=0 # of MPI
+	nodes=(timeout 60 "$mpirun" --oversubscribe --bind-to none)
+	[ "$(id -u)" != 0 ] || nodes+=(--allow-run-as-root)
+	train=("$LOCKSTEP" "${text[@]}" --steps 4 --devices 1 --precision bf16-amx)
+	for strategy in "allreduce" "ps" "mpi"; do
+		run "${nodes[@]}" -np 2 "${train[@]}" --strategy $strategy
+		is "two nodes with $strategy: the same bits" "$status $(fingerprint "$out")" "0 $amx"
+	done
+	run "${nodes[@]}" -np 1 env LOCKSTEP_ISA=generic "${train[@]}" : -np 1 "${train[@]}"
+	is "one with AMX, where there is one, beside one without: the same bits" "$status $(fingerprint "$out")" "0 $amx"
+	run "${nodes[@]}" -np 2 "${train[@]}" --wire bf16
+	wired=$(fingerprint "$out")
+	like "with --wire bf16 others" "$status $wired" '^0 [0-9a-f]{16}$'
+	ok "than without" test "$wired" != "$amx"
+	run "${nodes[@]}" -np 2 env LOCKSTEP_ISA=generic "${train[@]}" --wire bf16
+	is "which are the same without AMX" "$status $(fingerprint "$out")" "0 $wired"
+	unset LSAN_OPTIONS
+fi
+
 # a profile is of one precision
 small=(--model mlp --batch-per-device 4 --steps 1 --warmup 0 --repeat 1)
 run "$LOCKSTEP" bench "${small[@]}" --precision bf16-amx --profile-out pamx.json

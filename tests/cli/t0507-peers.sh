@@ -8,12 +8,14 @@ if [ "$(nproc)" -lt 2 ]; then
 	test_end
 fi
 
-# A PyTorch that trains 1000 samples a second in one process, with --bf16 4000, the ranks together 1600. DIES=N: rank N ends at its first
-# order. SLOW: no answer in time.
+# A PyTorch that trains 1000 samples per second in one process, with --bf16 4000, compiled 1.5 times that, the ranks together
+# 1600. DIES=N: rank N ends at its first order. SLOW: no answer in time. NO_COMPILER: compiled it ends.
 cat >torch <<'END'
 #!/usr/bin/env python3
 import json, os, sys, time
 argv = sys.argv[2:]
+if sys.argv[1] == "-c":
+    sys.exit()  # it has every module
 value = lambda name, other: int(argv[argv.index(name) + 1]) if name in argv else other
 if "--probe" in argv:
     print(json.dumps({"torch": "9.9", "torchvision": "9.9", "onednn": "none", "capability": "none"}))
@@ -22,11 +24,13 @@ ballast = b"x" * (64 << 20)  # so that memory is not what fails
 batch, world, rank = value("--batch", 0), value("--world", 1), value("--rank", 0)
 open(os.environ["PIDS"], "a").write(f"{os.getpid()}\n")
 print(json.dumps({"ready": True, "parameters": 7}), flush=True)
+if "NO_COMPILER" in os.environ and "--compiled" in argv:
+    sys.exit("there is no C++ compiler")
 for line in sys.stdin:
     if os.environ.get("DIES") == str(rank) and world > 1:
         sys.exit("rank is out of memory")
     time.sleep(3600 if "SLOW" in os.environ else 0)
-    alone = batch / (4000 if "--bf16" in argv else 1000)
+    alone = batch / (4000 if "--bf16" in argv else 1000) / (1.5 if "--compiled" in argv else 1)
     seconds = alone if world == 1 else (batch * world / 1600 if rank else batch / 1600)
     print(json.dumps({"seconds": [seconds] * json.loads(line)["steps"]}), flush=True)
 END
@@ -50,6 +54,8 @@ chmod +x torch lockstep
 mkdir temporary
 export PIDS=$PWD/pids
 peers=("$SOURCE_DIR/bench/peers" --torch "$PWD/torch" --lockstep "$PWD/lockstep" --rounds 2)
+best=("${peers[@]}")
+peers+=(--eager)
 
 none_left() {
 	local pid
@@ -83,6 +89,30 @@ run "${peers[@]}" --quick --models cnn --threads 1 --only threads --bf16 --preci
 is "both precisions" "$status" 0
 like "fp32 beside fp32" "$out" '^cnn +64 +1 +fp32 +1000.0 +8000.0 +8.00x'
 like "bf16 beside bf16" "$out" '^cnn +64 +1 +bf16 +4000.0 +24000.0 +6.00x .* 1.8x, '
+
+# By default PyTorch is at its best: every mode is measured, the ratio is against the fastest of a precision.
+run "${best[@]}" --models cnn --only threads --threads 1 --precision fp32,bf16
+is "all modes of PyTorch" "$status" 0
+like "fp32 against the fastest in fp32" "$out" '^cnn +64 +1 +fp32 +1000.0 +1500.0 +1000.0 +1500.0 +8000.0 +5.33x .* torch compiled '
+like "bf16 against the fastest in bf16" "$out" '^cnn +64 +1 +bf16 +4000.0 +6000.0 +4000.0 +6000.0 +24000.0 +4.00x .* torch compiled bf16 '
+NO_COMPILER=1 run "${best[@]}" --models cnn --only threads --threads 1 --precision fp32
+is "a PyTorch that cannot compile" "$status" 0
+like "is measured in its other modes" "$out" '^cnn +64 +1 +fp32 +1000.0 +1000.0 +8000.0 +8.00x'
+like "with a note" "$out" '^note: cnn batch 64 threads 1 without torch compiled: .*there is no C\+\+ compiler$'
+run "${best[@]}" --models cnn --only threads --threads 1 --compiled
+like "only the modes that are named" "$out" '^cnn +64 +1 +fp32 +1000.0 +1500.0 +8000.0 +5.33x'
+
+# Without --torch the current PyTorch of the cache is the first; Debian's is a second version on request.
+mkdir -p cache/lockstep/peers-venv/bin
+cp torch cache/lockstep/peers-venv/bin/python
+sed 's/"torch": "9.9"/"torch": "1.13"/; s/else 1000)/else 500)/' torch >debian
+chmod +x debian
+run env XDG_CACHE_HOME="$PWD/cache" "$SOURCE_DIR/bench/peers" --lockstep "$PWD/lockstep" --rounds 2 --models cnn --only threads --threads 1 \
+	--precision fp32 --debian "$PWD/debian"
+like "the current PyTorch and Debian's" "$out" '^torch     9.9 .*'
+like "the ratio is against the first" "$out" '^cnn +64 +1 +fp32 +1000.0 +1500.0 +1000.0 +1500.0 +500.0 +500.0 +8000.0 +5.33x'
+like "the second has a line of ratios, and is not compiled" "$out" '^against torch 1.13: cnn b64 t1 16.00x, cnn b512 t1 16.00x$'
+rm -r cache
 run "${peers[@]}" --models cnn --precision bf16
 is "bf16 beside fp32 is refused" "$status" 2
 like "with the reason" "$err" 'give both'

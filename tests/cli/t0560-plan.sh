@@ -162,6 +162,21 @@ sys.exit(not (o["model"] == "mlp" and o["batch_per_device"] == 16 and len(o["row
               p["micro_batch"] == 16 and abs(o["device_samples_per_s"] * p["step_s"] / 16 - 1) < 0.01))' "$measured"
 plan kept.json --nodes 1,2 --json
 is "the kept profile gives the same forecast" "$(cat .out)" "$measured"
+for precision in bf16 bf16-amx; do
+	plan --model mlp --precision $precision --batch-per-device 16 --nodes 2 --strategy allreduce --json --profile-out $precision.json
+	is "measured in $precision" "$status" 0
+	ok "which the forecast and the profile have" python3 -c '
+import json, sys
+o, p = json.loads(sys.argv[2]), json.load(open(sys.argv[1] + ".json"))
+sys.exit(not (o["precision"] == p["precision"] == sys.argv[1] and abs(o["device_samples_per_s"] * p["step_s"] / 16 - 1) < 0.01))' \
+		"$precision" "$(cat .out)"
+	plan $precision.json --nodes 2 --strategy allreduce
+	like "a table says it" "$out" "^mlp, batch 16, adam, products in $precision: "
+done
+fails_with "an unknown precision" 2 "precision 'bf17'.*did you mean 'bf16'" "$LOCKSTEP" plan --model mlp --precision bf17 --nodes 2
+plan kept.json --precision bf16
+ok "a profile has its own" test "$status" != 0
+like "which is said" "$err" '--precision is about a measurement, which --model asks for'
 plan --model transformer --layers 1 --width 64 --seq-len 8 --batch-per-device 4 --nodes 2 --strategy allreduce
 is "text, of a size of its own" "$status" 0
 like "with its batch" "$out" '^transformer, batch 4, adam'

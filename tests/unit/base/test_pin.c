@@ -241,6 +241,47 @@ static void devices_stay_in_a_domain(void **state)
 	}
 }
 
+/* What a run chooses by itself, for shares of micro-batches: devices, threads. On four domains of 16 cores no device is cut
+ * from four micro-batches on, and there are never fewer than four. */
+static void devices_by_default(void **state)
+{
+	static const struct {
+		const char *machine;
+		int processors, threads, microbatches, expected[2];
+	} cases[] = {
+		{ "numa:4 core:16 pu:1", 64, 0, 1, { 1, 64 } },    { "numa:4 core:16 pu:1", 64, 0, 2, { 2, 32 } },
+		{ "numa:4 core:16 pu:1", 64, 0, 3, { 3, 21 } },    { "numa:4 core:16 pu:1", 64, 0, 4, { 4, 16 } },
+		{ "numa:4 core:16 pu:1", 64, 0, 5, { 5, 8 } },     { "numa:4 core:16 pu:1", 64, 0, 6, { 6, 8 } },
+		{ "numa:4 core:16 pu:1", 64, 0, 8, { 8, 8 } },     { "numa:4 core:16 pu:1", 64, 0, 10, { 10, 5 } },
+		{ "numa:4 core:16 pu:1", 64, 0, 40, { 20, 3 } },   { "numa:4 core:16 pu:1", 64, 0, 64, { 64, 1 } },
+		{ "numa:4 core:16 pu:1", 64, 0, 1000, { 64, 1 } }, { "numa:4 core:16 pu:1", 64, 12, 8, { 4, 12 } },
+		{ "numa:4 core:16 pu:1", 64, 70, 8, { 1, 70 } },   { "numa:2 core:1 pu:1", 2, 0, 3, { 2, 1 } },
+		{ "pack:1 core:12 pu:1", 12, 0, 5, { 5, 2 } },     { "pack:1 core:12 pu:1", 12, 0, 8, { 8, 1 } },
+		{ "numa:2 core:4 pu:1", 6, 0, 4, { 4, 1 } },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int devices = 0, threads = cases[i].threads;
+		ls_cores cores;
+		setenv("HWLOC_SYNTHETIC", cases[i].machine, 1);
+		assert_int_equal(ls_cores_list(&cores, all_of(cases[i].processors)), LS_OK);
+		ls_pin_default(&cores, cases[i].microbatches, &devices, &threads);
+		assert_int_equal(devices, cases[i].expected[0]);
+		assert_int_equal(threads, cases[i].expected[1]);
+		ls_cores_release(&cores);
+	}
+	setenv("HWLOC_SYNTHETIC", "numa:4 core:16 pu:1", 1);
+	for (int microbatches = 4; microbatches <= 300; microbatches++) {
+		ls_pin_plan plan = { .cores = 64 };
+		assert_int_equal(ls_cores_list(&plan.places, all_of(64)), LS_OK);
+		ls_pin_default(&plan.places, microbatches, &plan.devices, &plan.threads);
+		assert_in_range(plan.devices, 4, microbatches);
+		assert_in_range(plan.devices * plan.threads, 40, 64);
+		assert_int_equal(devices_cut_in_two(&plan), 0);
+		ls_cores_release(&plan.places);
+	}
+}
+
 static ls_processors mine(void)
 {
 	ls_processors now;
@@ -361,6 +402,7 @@ int main(void)
 		cmocka_unit_test(threads_of_a_device_are_neighbours),
 		cmocka_unit_test_setup_teardown(domains_are_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(devices_stay_in_a_domain, setup, teardown),
+		cmocka_unit_test_setup_teardown(devices_by_default, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(auto_pins_only_who_takes_all_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(bound_and_free_again, setup, teardown),
