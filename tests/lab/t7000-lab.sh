@@ -50,7 +50,7 @@ run "$lab" --help
 is "help: status" "$status" 0
 ok "help fits a screen" test "$(wc -l <<<"$out")" -le 40
 for line in "up" "up 0" "up x" "up 2 3" "up 2 --rate fast" "up 2 --rate 1" "up 2 --rate b=fast" "up 2 --rate c=1gbit" "up 2 --slow b" "up 2 --slow b=2" "up 2 --slow c=0.5" \
-	"up 2 --slow b=0" "up 2 --frobnicate" "up 2 --prefix A_b" "up 2 --name ../x" "run" "run --on" "nonsense" ""; do
+	"up 2 --memory b" "up 2 --memory b=lots" "up 2 --memory c=1g" "up 2 --slow b=0" "up 2 --frobnicate" "up 2 --prefix A_b" "up 2 --name ../x" "run" "run --on" "nonsense" ""; do
 	# shellcheck disable=SC2086 # words
 	run "$lab" $line
 	is "'lab $line' is refused: status" "$status" 2
@@ -95,6 +95,18 @@ if [ "$(nproc)" -ge 2 ]; then
 	is "the other is not slowed" "$(throttled a)" 0
 else
 	skip "cores and speeds" "there is one core only"
+fi
+
+if ! "$lab" check | grep -q 'no memory cgroup'; then
+	"$lab" up 2 --name "$LOCKSTEP_LAB-small" --memory b=100m >/dev/null
+	grab='x = bytearray(200 << 20)'
+	run "$lab" run --name "$LOCKSTEP_LAB-small" --on b python3 -c "$grab"
+	is "what exceeds a host's memory is killed" "$status" 137
+	"$lab" run --name "$LOCKSTEP_LAB-small" python3 -c "$grab"
+	is "the other host has no limit" $? 0
+	"$lab" down --name "$LOCKSTEP_LAB-small"
+else
+	skip "a limit of memory" "no memory cgroup can be made here"
 fi
 
 "$lab" run --on b sleep "7000$$" &

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A short form of `make chaos`: random faults at a known seed, a few single ones, and a log of samples that is checked.
+# A short form of `make chaos`: an event of each kind, a few single faults, and a log of samples that is checked.
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
 lab_needed
@@ -7,7 +7,7 @@ lab_needed
 chaos=$SOURCE_DIR/tools/chaos
 # Times are for an idle machine, and this one runs other tests: here they only must not be absurd. Bits, samples and what is left
 # behind are checked as in the long form.
-busy=(--timeout 8 --median 30 --worst 60 --work 0 --lockstep "$LOCKSTEP")
+busy=(--timeout 4 --median 30 --worst 60 --work 0 --lockstep "$LOCKSTEP")
 
 # ---- the log of samples ----------------------------------------------------------------------------------------------
 mkdir samples
@@ -40,32 +40,50 @@ LOCKSTEP_SAMPLE_LOG=$PWD/nowhere run "$LOCKSTEP" train "${job[@]}"
 like "a log that cannot be written ends the run" "$status $err" '^1 .*LOCKSTEP_SAMPLE_LOG: cannot write .*/nowhere/start-0-node-0-'
 
 # ---- what became of faults -------------------------------------------------------------------------------------------
-run python3 - "$chaos" <<'EOF'
-import importlib.machinery, importlib.util, re, sys
-loader = importlib.machinery.SourceFileLoader("chaos", sys.argv[1])
-sys.dont_write_bytecode = True
-chaos = importlib.util.module_from_spec(importlib.util.spec_from_loader("chaos", loader))
-loader.exec_module(chaos)
+run env PYTHONPATH="$SOURCE_DIR/tools" python3 -B - <<'EOF'
+import argparse, re
+import chaos_judge
 class Job:
     lines = [(9.9, "Step1:"), (13.0, "Elastic: continuing on 3 nodes: a"), (14.0, "Step2:"), (29.0, "Step3:"), (30.1, "Step4:"),
-             (51.0, "Elastic: continuing on 3 nodes: a"), (52.5, "Step5:"), (66.0, "Step6:")]
+             (51.0, "Elastic: continuing on 3 nodes: a"), (52.5, "Step5:"), (66.0, "Step6:"),
+             (75.0, "Elastic: continuing on 3 nodes: a"), (77.0, "Step7:"), (81.0, "Elastic: continuing on 3 nodes: a")]
     def seen(self, pattern):
         return [line for line in self.lines if re.match(pattern, line[1])]
-kill, stop = "kill -9 of a node", "SIGSTOP for 3 s"
-events = [(10.0, kill, "b"), (20.0, "host back", "b"), (30.0, kill, "b"), (50.0, kill, "c"), (60.0, stop, "b")]
-found = chaos.outcomes(events, Job())
+kill, stop, cut = "kill -9 of a node", "SIGSTOP for 3 s", "cut for good"
+events = [(10.0, kill, "b"), (20.0, "host back", "b"), (30.0, kill, "b"), (50.0, kill, "c"), (60.0, stop, "b"), (70.0, cut, "b"),
+          (80.0, kill, "c")]
+found = chaos_judge.outcomes(events, Job())
 print([(kind.split()[0], what, seconds) for kind, what, seconds in found])
-chaos.fault_table(events, found)
+chaos_judge.fault_table(events, found)
+print(*chaos_judge.time_rows(found, 4), sep="\n")
+print(*chaos_judge.judge_outcomes(found))
+for median, worst in (3.3, 4), (3.2, 4), (3.3, 3.9), (2.9, 2.9):
+    print(median, worst, chaos_judge.judge_times(found, argparse.Namespace(timeout=4, median=median, worst=worst)))
 EOF
-like "faults are recovered from, overtaken by another event, or do no harm" "$status $out" \
-	"^0 \[\('kill', 'recovered', 4.0\), \('kill', 'overtaken', 0.0\), \('kill', 'recovered', 2.5\), \('SIGSTOP', 'no restart', 6.0\)\]$"
-like "a row has how many of each" "$out" '^kill -9 of a node +3 +2 +1 +0 +3.25 s +4.00 s$'
+like "faults are recovered from, overtaken by another event, without effect, or never recovered from" "$status $out" \
+	"^0 \[\('kill', 'recovered', 4.0\), \('kill', 'overtaken', 0.0\), \('kill', 'recovered', 2.5\), \('SIGSTOP', 'no restart', 6.0\), \('cut', 'recovered', 7.0\), \('kill', 'never', 0.0\)\]$"
+like "a row has how many of each" "$out" '^kill -9 of a node +4 +2 +1 +0 +1 +3.25 s +4.00 s$'
 like "events that are no faults have their number" "$out" '^host back +1 *$'
+like "a fault after which no step came is a failure" "$out" '^no step came after a kill -9 of a node, and nothing else happened$'
+like "times after kills are shown" "$out" "^\('recovery from kills', 'median 3.25 s, worst 4.00 s, of 2'\)$"
+like "and those after silence, without the timeout" "$out" "^\('recovery from silence', 'median 3.00 s, worst 3.00 s, of 1; without the first 4 s"
+like "limits that hold for both" "$out" '^3.3 4 \[\]$'
+like "a median of kills that is too long is not hidden by silence" "$out" "^3.2 4 \['recovery from kill: 3.25 s in the median, more than 3.2 s'\]$"
+like "the worst" "$out" "^3.3 3.9 \['recovery: 4.00 s after kill -9 of a node, more than 3.9 s'\]$"
+like "silence has a median and a worst of its own" "$out" \
+	"^2.9 2.9 .*'recovery from silence: 3.00 s in the median, without the 4 s of --timeout, more than 2.9 s', 'recovery: 3.00 s after cut for good, without"
 
 # ---- chaos -----------------------------------------------------------------------------------------------------------
-run timeout 250 "$chaos" --minutes 0.5 --every 7 --seed 3 "${busy[@]}"
-is "half a minute of faults: the run survives" "$status $(grep -c '^verdict *survived$' <<<"$out")" "0 1"
+# One event of each kind, each when the run has recovered from the one before: limits are on bits and samples, not on speed.
+seed=${TEST_SEED:-$RANDOM}
+run timeout 300 "$chaos" --each-kind --minutes 3 --seed "$seed" "${busy[@]}"
+is "an event of each kind (seed $seed): the run survives" "$status $(grep -c '^verdict *survived$' <<<"$out")" "0 1"
 [ "$status" = 0 ] || test_note "$out" "$err"
+kinds=("kill -9 of a node" "SIGSTOP for 3 s" "SIGSTOP for good" "cut for 5 s" "cut for good" "kill of all on a host" "host back" "host added"
+	"host removed")
+for kind in "${kinds[@]}"; do
+	like "one is $kind" "$out" "^$kind +1( |$)"
+done
 like "and the summary has what happened" "$out" '^steps computed again +[0-9]+$'
 
 run timeout 200 "$chaos" --single 2 --seed 5 "${busy[@]}"
