@@ -48,7 +48,7 @@ done
 
 # other optimizers
 for optimizer in lamb sgd; do
-	more=(--steps 2 --precision bf16-amx --optimizer $optimizer --clip-norm 1)
+	more=(--steps 2 --precision bf16-amx --optimizer "$optimizer" --clip-norm 1)
 	run "$LOCKSTEP" "${text[@]}" "${more[@]}" --devices 1 --threads 1
 	one=$(fingerprint "$out")
 	ok "$optimizer: to bits of its own" test "$one" != "$amx"
