@@ -1,9 +1,10 @@
 /*
- * products.c - the rate of a convolution's bare products: the small matrix products of libxsmm in the sizes, numbers and memory that
- * layers have, and nothing else. bench/large-images compares whole training steps with it.
+ * products.c - the rate of a convolution's bare products: the small matrix products of libxsmm in the sizes, numbers
+ * and memory that layers have, and nothing else. bench/large-images compares whole training steps with it.
  *
- * Standard input has a line per layer, "IN OUT KERNEL STRIDE SIZE SAMPLES TIMES": channels, kernel side, stride, side of its input, samples,
- * how often the model has it. Standard output: "FORWARD DX DW" in GFLOP/s per layer, then "all" with the rate of all of it.
+ * Standard input has a line per layer, "IN OUT KERNEL STRIDE SIZE SAMPLES TIMES": channels, kernel side, stride, side
+ * of its input, samples, how often the model has it. Standard output has "FORWARD DX DW" in GFLOP/s per layer, then
+ * "all" with the rate of all layers together.
  */
 #include <libxsmm.h>
 #include <stdio.h>
@@ -92,7 +93,8 @@ static void walk(const layer *l, product multiply, int is_forward)
 					}
 }
 
-/* The gradient of the weights: positions stay in the second-level cache for the taps and a group of blocks of channels. */
+/* The gradient of the weights: positions stay in the second-level cache for the taps and a group of blocks of
+ * channels. */
 static void walk_weights(const layer *l, product multiply)
 {
 	const int taps = l->depth == BLOCK ? l->kernel * l->kernel : 1;

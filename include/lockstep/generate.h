@@ -8,8 +8,8 @@
  *             puts(ls_last_error());
  *
  * A token is sampled from what the model predicts after the text so far, and appended to it. Which one depends on the
- * weights, the prompt, the seed and the number of the sample alone: not on how many samples there are, nor on threads, nor on
- * whether tokens are guessed ahead.
+ * weights, the prompt, the seed and the number of the sample alone: not on how many samples there are, nor on threads,
+ * nor on whether tokens are guessed ahead.
  */
 #ifndef LOCKSTEP_GENERATE_H
 #define LOCKSTEP_GENERATE_H
@@ -39,8 +39,8 @@ typedef struct ls_generate_options {
 	/* Asked between tokens: not 0 ends all samples here, with LS_EINTERRUPTED; may be NULL. */
 	int (*stop)(void *context);
 	void *context; /* of both */
-	/* Guess at most so many tokens ahead where the text repeats itself, and check them all at once: faster, the same text.
-	 * Of a single sample; 0: none. */
+	/* Guess at most this many tokens ahead where the text repeats itself, and check them all at once: faster, the
+	 * same text. Of a single sample; 0: none. */
 	int64_t lookup;
 } ls_generate_options;
 #define LS_GENERATE_OPTIONS_INIT                                                                                       \

@@ -136,8 +136,8 @@ struct ls_backend {
 	 * each range until `need` has returned for it. */
 	void (*set_params)(ls_executor *executor, const float *params, const float *buffers);
 	void (*train)(ls_executor *executor, ls_exec_microbatch *microbatch);
-	/* Forward with running statistics; `logits` (count, classes), of a language model (masked positions, classes), may be
-	 * NULL. Optional: it only trains. */
+	/* Forward with running statistics; `logits` (count, classes), of a language model (masked positions, classes),
+	 * may be NULL. Optional: it only trains. */
 	void (*infer)(ls_executor *executor, ls_exec_microbatch *microbatch, float *logits);
 
 	/* Layer i, with ls_load_options.profile; 0: there is none. Optional, both. */

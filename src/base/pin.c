@@ -170,8 +170,8 @@ static int place_of(const ls_pin_plan *plan, int device, int thread)
 	return c->first[k] + (int)((device - first) * cores / (first_device(c, plan->devices, k + 1) - first)) + thread;
 }
 
-/* Time of a step in micro-batches of one thread: what the device with most of them takes. A device that is cut waits for
- * caches and memory of another domain (docs/decisions/0042). */
+/* Time of a step in micro-batches of one thread: what the device with most of them takes. A device that is cut waits
+ * for caches and memory of another domain (docs/decisions/0042). */
 static double step_time(const ls_cores *c, int64_t microbatches, int devices, int threads)
 {
 	static const double cut = 1.5;

@@ -40,10 +40,10 @@ int ls_pin_cores(void);
 /* NUMA domains of these cores, at least 1; 1 where hwloc cannot tell. */
 int ls_pin_domains(void);
 
-/* Devices and threads per device for `microbatches` per step on cores in NUMA domains. `threads` is the number asked for,
- * 0: any. With fewer micro-batches than domains a device each, and all cores. Otherwise at least as many devices as
- * domains, and none is cut in two by a border, unless that leaves so many cores idle that a step would take half as
- * long again. */
+/* Devices and threads per device for `microbatches` per step on cores in NUMA domains. `threads` is the number asked
+ * for, 0: any. With fewer micro-batches than domains: a device for each, and all cores. Otherwise at least as many
+ * devices as domains, and none is cut in two by a border, unless that leaves so many cores idle that a step would take
+ * half as long again. */
 void ls_pin_default(const ls_cores *cores, int64_t microbatches, int *devices, int *threads);
 
 /* The same on the cores of this process; domains do not count where the control groups grant time for fewer cores than

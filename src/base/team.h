@@ -37,8 +37,8 @@ ls_status ls_team_new(ls_team **out, int threads); /* the only team, without `be
 void ls_team_free(ls_team *team);                  /* harmless on NULL, and in a process that was forked */
 int ls_team_size(const ls_team *team);
 
-/* For teams made from now on: the process has so many threads at least, whatever their options say. Where several nodes are
- * threads of one process, none of them knows of the others. */
+/* For teams made from now on: the process has at least this many threads, whatever their options say. Where several
+ * nodes are threads of one process, none of them knows of the others. */
 void ls_team_expect_crowd(int threads);
 
 /* Whether this process was forked after the team was made: the threads are not in it, and a run would wait for them

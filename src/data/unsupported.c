@@ -78,7 +78,7 @@ static kind kind_of_bytes(const uint8_t *data, size_t bytes)
 	return memchr(data, 0, bytes < 4096 ? bytes : 4096) ? BINARY : TEXT;
 }
 
-/* How often `separator` is in the line at `at`, which moves behind it; 0: the line has no end. */
+/* How often `separator` is in the line at `at`, which moves past it; 0: the line has no end. */
 static size_t count_in_line(const uint8_t **at, const uint8_t *end, uint8_t separator)
 {
 	const uint8_t *line_end = memchr(*at, '\n', (size_t)(end - *at));

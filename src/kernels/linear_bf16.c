@@ -25,7 +25,7 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* ---- scratch: x rounded by the whole team, dy in pairs of rows and of channels, then packed weights of each member ---- */
+/* ---- scratch: x rounded by the team, dy in pairs of rows and of channels, then packed weights of each member ---- */
 
 static size_t member_words(int in_panel, int out_panel)
 {
@@ -247,7 +247,8 @@ static void weights_group(const ls_bf16_kernels *kernels, const ls_linear_plan *
 				weights_chunk(kernels, p, rows, o, i, first, accumulate, dw);
 }
 
-/* dy, once, to what both products need: pairs of rows for the weights, of channels for the input; x to pairs of rows. */
+/* Round dy once to what both products need: pairs of rows for the weights, of channels for the input; x to pairs of
+ * rows. */
 static void round_operands(const ls_bf16_kernels *kernels, const ls_linear_plan *p, int64_t rows,
 			   const ls_linear_bf16_gradient *g, const row_pairs *in, const row_pairs *out,
 			   uint32_t *dy_rows, ls_member member)

@@ -216,7 +216,7 @@ struct ls_op {
 	void *plan;                         /* what `prepare` made */
 	const ls_op *moments_to;            /* conv: the batch norm that gets the moments */
 	const ls_op *moments_from;          /* batch norm: the convolution that computes them */
-	/* The nodes that run right before and behind this one forward, where they are of its type and read the same
+	/* The nodes that run right before and after this one forward, where they are of its type and read the same
 	 * x[0]: what they made of it may still be in the scratch, which all nodes share. Else NULL. */
 	const ls_op *before, *behind;
 	const ls_op *maker; /* the node that recomputes x[0] for backward; NULL: it was kept */

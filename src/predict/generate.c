@@ -4,7 +4,7 @@
  * A text that fills the model's context goes on with the second half of it: what it sees then begins
  * at the first position again.
  *
- * A text that is alone is fed guesses at its next tokens behind its last one (lookup.h). The model then says what comes
+ * A text that is alone is fed guesses at its next tokens after its last one (lookup.h). The model then says what comes
  * after each, with the bits that it has token by token: as long as a token is drawn that was guessed, the next one can
  * be drawn at once. The cache forgets the others.
  */

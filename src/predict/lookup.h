@@ -1,8 +1,8 @@
 /*
  * lookup.h - guesses at the next tokens of a text: those that came after its last tokens when these stood there before.
  *
- * Guesses are cheap to check: the model reads its weights once for all of them, which is what takes the time. Wrong ones
- * cost a little, so there are fewer of them after wrong ones and more after right ones.
+ * Guesses are cheap to check: the model reads its weights once for all of them, which is what takes the time. Wrong
+ * ones cost a little, so there are fewer guesses after wrong ones and more after right ones.
  */
 #ifndef LS_PREDICT_LOOKUP_H
 #define LS_PREDICT_LOOKUP_H

@@ -60,9 +60,9 @@ static inline uint64_t ls_last_epoch(const ls_ckpt_progress *position)
 
 ls_status ls_saver_begin(ls_saver *saver);
 
-/* Whether a checkpoint comes after `step`, because its turn has come (of runs that save by epochs, the caller knows), or because
- * the run goes on from a snapshot in memory and the checkpoint that was due before that never came to the disk: a
- * run that is killed again and again would otherwise advance in memory alone. */
+/* Whether a checkpoint is due after `step`: because of --ckpt-every (of runs that save by epochs, the caller knows), or
+ * because the run goes on from a snapshot in memory and the checkpoint that was due before it is not on disk. A run
+ * that is killed again and again would otherwise advance in memory alone. */
 static inline int ls_saver_is_due(const ls_saver *saver, uint64_t step)
 {
 	uint64_t every = (uint64_t)saver->setup->options->ckpt_every;

@@ -61,6 +61,7 @@ int ls_train_takes_text(const ls_train_options *o)
 	return o->graph ? o->graph->tokens_max > 0 : row && row->is_text;
 }
 
+/* Text that is generated has words of its own. */
 int ls_train_needs_vocabulary(const ls_train_options *o)
 {
 	if (o->train_set || !o->data)

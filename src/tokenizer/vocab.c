@@ -282,8 +282,7 @@ ls_status ls_vocab_load(ls_vocab **out, const char *path)
 	if (ls_path_is_directory(path))
 		return ls_fail(LS_EINVALID,
 			       "%s is a directory without vocab.json and merges.txt, as GPT-2 has them; of other "
-			       "models name the vocab.txt "
-			       "itself",
+			       "models name the vocab.txt itself",
 			       path);
 	LS_TRY(ls_file_map_open(&map, path));
 	ls_status status = ls_vocab_parse(out, (const char *)map.data, map.bytes, path);

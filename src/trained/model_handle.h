@@ -1,6 +1,6 @@
 /*
- * model_handle.h - the inside of an ls_model, for the files of run/ that work on one: model_*.c, and
- * trainer_handle.c, which trains one.
+ * model_handle.h - the inside of an ls_model, for the files that work on one: model_*.c here, those of predict/, and
+ * run/trainer_handle.c, which trains one.
  */
 #ifndef LS_TRAINED_MODEL_HANDLE_H
 #define LS_TRAINED_MODEL_HANDLE_H

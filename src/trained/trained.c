@@ -174,9 +174,8 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 		return shape_of_vocabulary(t, out);
 	if (!t->settings.data && takes_text(t))
 		return ls_fail(LS_EINVALID,
-			       "%s does not say how text becomes tokens; add options.vocab: a vocab.txt, of GPT a "
-			       "directory with "
-			       "vocab.json and merges.txt or bytes",
+			       "%s does not say how text becomes tokens; add options.vocab: a vocab.txt, or for GPT "
+			       "a directory with vocab.json and merges.txt, or bytes",
 			       t->weights.file);
 	if (!t->settings.data)
 		return ls_fail(

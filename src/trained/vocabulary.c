@@ -88,7 +88,6 @@ void ls_vocabulary_find(char *out, size_t size, const char *run)
 	out[0] = '\0';
 }
 
-/* Text that is generated has words of its own. */
 void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
 {
 	ls_weights weights = { .run = "" };

@@ -73,8 +73,8 @@ static ls_status find_best(ls_weights *w)
 	return ls_ckpt_newest(w->run, w->checkpoint, sizeof(w->checkpoint));
 }
 
-/* A checkpoint, a run, or a directory as Hugging Face's save_pretrained() writes it: weights without a state, and not in
- * a run, where a checkpoint without one is not whole. */
+/* A checkpoint, a run, or a directory as Hugging Face's save_pretrained() writes it: weights without a state, and not
+ * in a run, where a checkpoint without one is not whole. */
 static ls_status find_in_directory(ls_weights *w, const char *source)
 {
 	char state[sizeof(w->file)], run[sizeof(w->run)];

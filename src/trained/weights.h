@@ -31,8 +31,9 @@ typedef struct ls_weights {
 	char home[4096];       /* of a bare file that was named by its directory; "": of others */
 } ls_weights;
 
-/* `source` is a run directory (its newest whole checkpoint, or with `best` its best weights), a checkpoint's, or a
- * file, or a directory with a bare model.safetensors. RUN/best.safetensors is the run's: its checkpoint says how the run was trained. */
+/* `source` is a run directory (its newest whole checkpoint, or with `best` its best weights), a checkpoint's, a file,
+ * or a directory with a bare model.safetensors. RUN/best.safetensors is the run's: its checkpoint says how the run was
+ * trained. */
 ls_status ls_weights_find(ls_weights *out, const char *source, int best);
 
 /* What a run notes in the metadata of its files. Strings are the options' own. */

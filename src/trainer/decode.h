@@ -34,7 +34,7 @@ void ls_decoder_restart(ls_decoder *decoder, int64_t i);
 /* The next tokens of text i for the next run: at least one, as many as there is room for. */
 void ls_decoder_feed(ls_decoder *decoder, int64_t i, const int32_t *tokens, int count);
 
-/* The next run also gives the logits behind the `count` - 1 tokens before the last one that text i was fed. */
+/* The next run gives the logits after each of the last `count` tokens that text i was fed, not after the last alone. */
 void ls_decoder_ask(ls_decoder *decoder, int64_t i, int count);
 
 /* Text i without its last `count` tokens. */
@@ -43,7 +43,7 @@ void ls_decoder_take_back(ls_decoder *decoder, int64_t i, int count);
 /* Text i takes no part in the next runs: its logits are not meaningful. */
 void ls_decoder_rest(ls_decoder *decoder, int64_t i);
 
-/* All texts go on by what they were fed; logits (rows, vocabulary) of the token behind each, a row per text unless more
+/* All texts go on by what they were fed; logits (rows, vocabulary) of the token after each, a row per text unless more
  * were asked for. */
 void ls_decoder_run(ls_decoder *decoder, float *logits);
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Options without effect: the command goes on, and says which and why. (tests/unit/run/test_effects.c has every row.)
+# Options without effect: the command goes on, and says which and why. (tests/unit/settings/test_effects.c has every row.)
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

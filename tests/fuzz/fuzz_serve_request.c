@@ -1,6 +1,6 @@
 /*
- * Any bytes as the body of a request, for models of images, of text and of tables: refused with a reason, or samples of the right
- * shape. The first byte chooses the model.
+ * Any bytes as the body of a request, for models of images, of text and of tables: refused with a reason, or samples of
+ * the right shape. The first byte chooses the model.
  */
 #include <math.h>
 

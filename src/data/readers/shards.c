@@ -272,7 +272,7 @@ static ls_status take_member(reading *r, const ls_tar_walk *w, const ls_tar_memb
 	return r->has_label && is_json ? LS_OK /* .cls says enough */ : take_label(r, w, m, is_json);
 }
 
-/* ---- names that come twice ---------------------------------------------------------------------------------------- */
+/* ---- names that come twice --------------------------------------------------------------------------------------- */
 
 /* A sample of a shard by its key; `place` is in the list. */
 typedef struct keyed {

@@ -2,8 +2,9 @@
  * table_rows.h - the rows of a file with a table: CSV, TSV or JSONL, plain or gzip.
  *
  * The first line of CSV and TSV has the names of the columns; of JSONL every line is an object, and the names are the
- * keys of the first one; other keys are noted, and lists and objects are for columns that nobody reads. Fields of a .csv file are separated by commas, or where its first line has none by semicolons
- * or tabs. Numbers of JSON become text, null and a key that is missing an empty field.
+ * keys of the first one. Other keys are counted, and lists and objects are allowed in columns that nobody reads. Fields
+ * of a .csv file are separated by commas, or where its first line has none by semicolons or tabs. Numbers of JSON
+ * become text, null and a key that is missing an empty field.
  */
 #ifndef LS_DATA_READERS_TABLE_ROWS_H
 #define LS_DATA_READERS_TABLE_ROWS_H
@@ -15,7 +16,7 @@
 
 enum { LS_TABLE_COLUMNS_MAX = 100000 };
 
-/* Behind a message about columns where ls_table_rows_lack_names(). */
+/* Ends a message about columns where ls_table_rows_lack_names(). */
 #define LS_TABLE_NO_NAMES "; does the file begin with a row? Its first line must have the names of the columns"
 
 typedef struct ls_table_rows ls_table_rows;

@@ -1,8 +1,8 @@
 /*
  * head.h - what the head of a request must be: one length, one host, names that are names, and the token.
  *
- * A proxy in front may read a head in another way than the library does, and what the library takes for the next request
- * would be this one's body. Heads that two readers may understand in two ways are refused.
+ * A proxy in front may read a head in another way than the library does, and what the library takes for the next
+ * request would be this one's body. Heads that two readers may understand in two ways are refused.
  */
 #ifndef LS_TOOLS_SERVE_HEAD_H
 #define LS_TOOLS_SERVE_HEAD_H

@@ -210,8 +210,7 @@ static const struct {
 } inputs[] = {
 	[LS_REQUEST_OF_IMAGES] = { "images", "\"inputs\" or \"images\"",
 				   "neither \"inputs\", a list of images as numbers, nor \"images\", a list of files "
-				   "in "
-				   "base64" },
+				   "in base64" },
 	[LS_REQUEST_OF_TEXT] = { "text", "\"text\"", "no \"text\": a list of strings" },
 	[LS_REQUEST_OF_ROWS] = { "rows of a table", "\"rows\"",
 				 "no \"rows\": a list of objects with values of the columns " },

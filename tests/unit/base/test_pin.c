@@ -241,8 +241,8 @@ static void devices_stay_in_a_domain(void **state)
 	}
 }
 
-/* What a run chooses by itself, for shares of micro-batches: devices, threads. On four domains of 16 cores no device is cut
- * from four micro-batches on, and there are never fewer than four. */
+/* What a run chooses by itself, for shares of micro-batches: devices, threads. On four domains of 16 cores no device is
+ * cut from four micro-batches on, and there are never fewer than four. */
 static void devices_by_default(void **state)
 {
 	static const struct {

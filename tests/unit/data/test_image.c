@@ -111,7 +111,8 @@ static void test_sizes_are_checked_before_memory(void **state)
 		     "a.gif is neither a PNG nor a JPEG");
 }
 
-/* Texts that inflate to 800 MB take no time, because nobody reads them. Of the process alone: other load does not count. */
+/* Texts that inflate to 800 MB take no time, because nobody reads them. Processor time of this process: other load does
+ * not count. */
 static void test_png_texts_are_not_read(void **state)
 {
 	enum { TEXT = 8000000, CHUNKS = 100 };

@@ -250,7 +250,8 @@ static void copy_rows(const layer *from, int64_t first, layer *to)
 	}
 }
 
-/* Row r of y depends on row r of x alone, bit for bit, however many others there are: few are computed in another way. */
+/* Row r of y depends on row r of x alone, bit for bit, however many others there are: a few rows are computed in
+ * another way. */
 static void rows_do_not_know_each_other(void **state)
 {
 	(void)state;

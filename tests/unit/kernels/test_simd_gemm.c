@@ -190,7 +190,7 @@ static void test_sets_agree_exactly(void **state)
 	}
 }
 
-/* Weights turned on the way: the bits of the product with weights that lie as it needs them, in every instruction set. */
+/* Weights turned in registers: in every instruction set the bits of the product with weights that need no turning. */
 static void test_turned_weights(void **state)
 {
 	(void)state;
