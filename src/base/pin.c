@@ -73,12 +73,16 @@ int ls_pin_domains(void)
 	return domains;
 }
 
-/* A time quota over many cores is not the same as a few whole cores: with a quota below the core count, auto leaves
- * placement to the scheduler. */
+/* auto: a run that uses all cores; and on several domains more than half of them, as the default's devices do where none
+ * is cut by a border (two such runs would not fit beside each other anyway). A time quota over many cores is not the
+ * same as a few whole cores: with a quota below the core count, auto leaves placement to the scheduler. */
 static int wants_binding(const ls_pin_plan *plan, ls_pin_mode mode, int cores, int quota)
 {
-	return mode == LS_PIN_ON ||
-	       (mode == LS_PIN_AUTO && quota >= cores && (long long)plan->devices * plan->threads == cores);
+	long long used = (long long)plan->devices * plan->threads;
+
+	if (mode != LS_PIN_AUTO)
+		return mode == LS_PIN_ON;
+	return quota >= cores && used <= cores && (used == cores || (2 * used > cores && ls_pin_domains() > 1));
 }
 
 static void process_bound(const ls_processors *mask)

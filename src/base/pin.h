@@ -8,7 +8,7 @@
  *
  * A pinned thread finds its caches as it left them and its memory on the near side of the machine. But two jobs that
  * pin to the same cores slow each other down while others are idle, so `auto` pins only a process that uses all the
- * cores it may use.
+ * cores it may use, or on a machine of several NUMA domains more than half of them.
  *
  * A thread inherits the binding of the one that starts it. Start threads that belong to no device (readers,
  * communication) before ls_pin_self(), or let them call ls_pin_self() with device -1.
@@ -22,7 +22,7 @@
 #include "base/cores.h"
 
 typedef enum ls_pin_mode {
-	LS_PIN_AUTO, /* when devices * threads equals the cores this process may use */
+	LS_PIN_AUTO, /* where devices * threads are all cores, or over half of the cores of several domains */
 	LS_PIN_ON,   /* always; round robin when there are fewer cores */
 	LS_PIN_OFF
 } ls_pin_mode;

@@ -22,6 +22,7 @@ cat >machine.c <<'END'
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -35,8 +36,12 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
-	(void)thread, (void)size, (void)set;
-	return 0;
+	FILE *list = fopen("bound", "a");
+	(void)thread;
+	for (int i = 900; list && CPU_COUNT_S(size, set) == 1 && i < 964; i++)
+		if (CPU_ISSET_S(i, size, set))
+			fprintf(list, "%d\n", i);
+	return list ? fclose(list) : 0;
 }
 END
 believe=(env "HWLOC_SYNTHETIC=numa:4 core:16 pu:1(indexes=$(seq -s, 900 963))" "LD_PRELOAD=$PWD/machine.so")
@@ -60,5 +65,10 @@ expected=$(fingerprint "$out")
 run "${believe[@]}" "$LOCKSTEP" "${job[@]}"
 like "a run on them" "$out" '^5 devices x 8 threads '
 is "has the bits of one device of one thread" "$(fingerprint "$out")" "$expected"
+is "each thread is bound to a core of its own, and each device to one domain" "$(sort -nu bound | tr '\n' ' ')" \
+	"$(seq -s' ' 900 907) $(seq -s' ' 908 915) $(seq -s' ' 916 923) $(seq -s' ' 932 939) $(seq -s' ' 948 955) "
+rm bound
+run "${believe[@]}" "$LOCKSTEP" "${job[@]}" --devices 4 --threads 8
+ok "half of the cores are left to others" test ! -e bound
 
 test_end
