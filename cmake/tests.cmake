@@ -5,6 +5,7 @@ set(LS_TESTS_OF_models_USE backends)
 set(LS_TESTS_OF_backends_USE models)
 set(LS_TESTS_OF_trainer_USE models)
 set(LS_TESTS_OF_trained_USE run predict)
+set(LS_TESTS_OF_predict_USE run)
 set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
 # A test's own malloc, or its options of a sanitizer, must be seen by the libraries it loads.
 set(LS_TEST_PROPERTIES C_VISIBILITY_PRESET default)

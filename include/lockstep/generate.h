@@ -39,8 +39,8 @@ typedef struct ls_generate_options {
 	/* Asked between tokens: not 0 ends all samples here, with LS_EINTERRUPTED; may be NULL. */
 	int (*stop)(void *context);
 	void *context; /* of both */
-	/* Guess at most this many tokens ahead where the text repeats itself, and check them all at once: faster, the
-	 * same text. Of a single sample; 0: none. */
+	/* Guess at most this many tokens ahead, up to 31, where the text repeats itself, and check them all at once:
+	 * faster, the same text. For a single sample only; 0: no guesses. */
 	int64_t lookup;
 } ls_generate_options;
 #define LS_GENERATE_OPTIONS_INIT                                                                                       \

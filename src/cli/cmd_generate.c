@@ -47,7 +47,7 @@ static const ls_setting rows[] = {
 	{ "threads", 't', "N", LS_MACHINE, "compute with N threads (default: all cores)", LS_SETTING_INT, AT(threads),
 	  1, LS_THREADS_MAX, LS_SETTING_NOT_0 },
 	{ "lookup", 0, "N", LS_MACHINE, "guess up to N tokens ahead where text repeats: same text, faster; 0: off",
-	  LS_SETTING_INT, AT(lookup), 0, 64, 0 },
+	  LS_SETTING_INT, AT(lookup), 0, 31, 0 },
 
 	LS_FLAG_ROW("best", LS_MODEL_GROUP, "take the run's best weights, not its newest", LOAD(best)),
 	{ "model", 'm', "NAME", LS_MODEL_GROUP, "use this architecture, such as gpt2", LS_SETTING_STRING, LOAD(model),

@@ -23,7 +23,7 @@
 #include "trained/model_handle.h"
 #include "trainer/decode.h"
 
-enum { TOKENS_MOST = 1 << 30, TEXTS_MOST = 4096, GUESSES_MOST = 64 };
+enum { TOKENS_MOST = 1 << 30, TEXTS_MOST = 4096 };
 
 typedef struct generation {
 	ls_model *model;
@@ -39,7 +39,7 @@ typedef struct generation {
 	float *logits;    /* (texts, vocabulary), of a text that is alone (1 + guesses, vocabulary) */
 	int64_t place;    /* of the next token in its text */
 	ls_lookup lookup;
-	int32_t guesses[GUESSES_MOST]; /* that the only text was fed */
+	int32_t guesses[LS_LOOKUP_MOST]; /* that the only text was fed */
 	int guessed;
 	ls_generate_result result;
 } generation;
@@ -63,8 +63,9 @@ static ls_status check_options(const ls_generate_options *o)
 		return ls_fail(LS_EINVALID, "options.top_k is %lld; it must be 0 or more", (long long)o->top_k);
 	if (!(o->top_p > 0 && o->top_p <= 1))
 		return ls_fail(LS_EINVALID, "options.top_p is %g, not in (0, 1]", o->top_p);
-	if (o->lookup < 0 || o->lookup > GUESSES_MOST)
-		return ls_fail(LS_EINVALID, "options.lookup is %lld, not in 0..%d", (long long)o->lookup, GUESSES_MOST);
+	if (o->lookup < 0 || o->lookup > LS_LOOKUP_MOST)
+		return ls_fail(LS_EINVALID, "options.lookup is %lld, not in 0..%d", (long long)o->lookup,
+			       LS_LOOKUP_MOST);
 	if (o->threads < 0 || o->threads > LS_THREADS_MAX)
 		return ls_fail(LS_EINVALID, "options.threads is %lld, not in 0..%d", (long long)o->threads,
 			       LS_THREADS_MAX);
@@ -158,6 +159,25 @@ static ls_status draw(generation *g, int64_t text, const float *logits, int32_t 
 	return LS_OK;
 }
 
+static void end_all(generation *g)
+{
+	for (int64_t i = 0; i < g->options->num_samples; i++)
+		if (!g->is_over[i])
+			end_text(g, i);
+}
+
+/* After every token, also one that was guessed: a program's text must not depend on the guesses. */
+static ls_status check_stop(generation *g)
+{
+	const ls_generate_options *o = g->options;
+
+	if (!o->stop || !o->stop(o->context))
+		return LS_OK;
+	end_all(g);
+	return ls_fail(LS_EINTERRUPTED, "stopped after %lld of %lld tokens", (long long)g->place,
+		       (long long)o->max_new_tokens);
+}
+
 /* ---- several texts: a token of each ------------------------------------------------------------------------------ */
 
 static ls_status extend_all(generation *g)
@@ -171,17 +191,17 @@ static ls_status extend_all(generation *g)
 			feed(g, i, token);
 	}
 	g->place++;
-	return LS_OK;
+	return check_stop(g);
 }
 
 /* ---- a text that is alone: as many tokens as were guessed, and one more ------------------------------------------ */
 
-/* Behind the token that the text was fed; the last token of all needs none. */
+/* After the token that the text was fed; the last token of all needs none. */
 static void feed_guesses(generation *g)
 {
 	int64_t left = g->options->max_new_tokens - g->place - 1;
 	int length = g->length[0], room = g->room - length;
-	int32_t fed[1 + GUESSES_MOST] = { g->context[length - 1] };
+	int32_t fed[1 + LS_LOOKUP_MOST] = { g->context[length - 1] };
 
 	room = left < room ? (int)left : room;
 	g->guessed = length == ls_decoder_length(g->decoder, 0) + 1
@@ -213,6 +233,7 @@ static ls_status extend(generation *g)
 	for (int row = 0; is_right && !g->is_over[0]; row++) {
 		LS_TRY(draw(g, 0, g->logits + row * g->vocabulary, &token));
 		g->place++;
+		LS_TRY(check_stop(g));
 		is_right = !g->is_over[0] && row < g->guessed && token == g->guesses[row];
 		right += is_right;
 	}
@@ -225,13 +246,6 @@ static ls_status extend(generation *g)
 }
 
 /* ---- all tokens -------------------------------------------------------------------------------------------------- */
-
-static void end_all(generation *g)
-{
-	for (int64_t i = 0; i < g->options->num_samples; i++)
-		if (!g->is_over[i])
-			end_text(g, i);
-}
 
 static int count_open(const generation *g)
 {
@@ -253,11 +267,6 @@ static ls_status add_tokens(generation *g)
 			begun = ls_clock_seconds();
 		}
 		LS_TRY(o->num_samples == 1 ? extend(g) : extend_all(g));
-		if (o->stop && o->stop(o->context)) {
-			end_all(g);
-			return ls_fail(LS_EINTERRUPTED, "stopped after %lld of %lld tokens", (long long)g->place,
-				       (long long)o->max_new_tokens);
-		}
 	}
 	g->result.tokens_s = ls_clock_seconds() - begun;
 	end_all(g);
@@ -284,12 +293,12 @@ static ls_status make_decoder(generation *g)
 
 static ls_status take_memory(generation *g)
 {
-	size_t texts = (size_t)g->options->num_samples;
+	size_t texts = (size_t)g->options->num_samples, rows = texts > 1 ? texts : 1 + (size_t)g->options->lookup;
 
 	g->context = calloc(texts * (size_t)g->room, sizeof(*g->context));
 	g->length = calloc(texts, sizeof(*g->length));
 	g->is_over = calloc(texts, 1);
-	g->logits = calloc((texts > 1 ? texts : 1 + GUESSES_MOST) * (size_t)g->vocabulary, sizeof(*g->logits));
+	g->logits = calloc(rows * (size_t)g->vocabulary, sizeof(*g->logits));
 	if (g->context && g->length && g->is_over && g->logits)
 		return LS_OK;
 	return ls_fail(LS_EMEMORY, "no memory for %zu texts", texts);

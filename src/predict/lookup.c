@@ -7,15 +7,18 @@ enum {
 	ALIKE_LEAST = 2, /* tokens that must be the same */
 	ALIKE_MOST = 16, /* and need not be compared further */
 	LEVEL_FIRST = 2,
-	LEVEL_MOST = 5,
+	LEVEL_MOST = 5, /* LS_LOOKUP_MOST guesses */
 	PAUSE_FIRST = 4,
 	PAUSE_MOST = 64
 };
 
+_Static_assert((1 << LEVEL_MOST) - 1 == LS_LOOKUP_MOST, "the highest level has as many guesses as there may be");
+
 void ls_lookup_begin(ls_lookup *l, int64_t most)
 {
-	int largest = (1 << LEVEL_MOST) - 1;
-	*l = (ls_lookup){ .most = most < largest ? (int)most : largest, .level = LEVEL_FIRST, .pause = PAUSE_FIRST };
+	*l = (ls_lookup){ .most = most < LS_LOOKUP_MOST ? (int)most : LS_LOOKUP_MOST,
+			  .level = LEVEL_FIRST,
+			  .pause = PAUSE_FIRST };
 }
 
 /* How many tokens before `end` are those at the end of the text. */

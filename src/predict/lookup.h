@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+enum { LS_LOOKUP_MOST = 31 }; /* guesses at a time: more would seldom all be right */
+
 typedef struct ls_lookup {
 	int most;  /* guesses at a time */
 	int level; /* now 2^level - 1 at a time */
@@ -16,7 +18,7 @@ typedef struct ls_lookup {
 	int wait;  /* of them to come */
 } ls_lookup;
 
-/* At most `most` guesses at a time; 0: never. */
+/* At most `most` guesses at a time, up to LS_LOOKUP_MOST; 0: never. */
 void ls_lookup_begin(ls_lookup *lookup, int64_t most);
 
 /* Guesses at what comes after tokens[0 .. length), at most `room` of them; returns how many. */
