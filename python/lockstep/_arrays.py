@@ -55,14 +55,14 @@ def misfit(found: Tuple[int, ...], what: str, wanted: Tuple[int, ...]) -> ValueE
 
 def shape_text(shape: Tuple[int, ...]) -> str:
     """(N, 1, 28, 28) of (-1, 1, 28, 28)."""
-    names = "NCHW" if len(shape) == 4 else "NM"
+    names = "NCHW" if len(shape) == 4 else "N" + "M" * (len(shape) - 1)
     return str(tuple(name if length < 0 else length for name, length in zip(names, shape))).replace("'", "")
 
 
 def _way_to_fit(found: Tuple[int, ...], wanted: Tuple[int, ...]) -> str:
     """What a message says about images (N, C, H, W) that come in another form."""
     sample = wanted[1:]
-    if len(wanted) != 4:
+    if len(wanted) != 4 or wanted[0] != -1:
         return ""
     if -1 in sample:
         ways = {3: "; images without channels: array[:, None]", 2: "; rows of numbers: array[:, :, None, None]"}

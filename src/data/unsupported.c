@@ -90,19 +90,27 @@ static size_t count_in_line(const uint8_t **at, const uint8_t *end, uint8_t sepa
 	return count;
 }
 
-/* Columns of a text whose first LINES lines have as many separators each; 0: it is no table. */
+/* Verse and logs have a comma in every line, too, but a space after it. */
+static int is_prose(const uint8_t *data, const uint8_t *end, uint8_t separator)
+{
+	const uint8_t *first = memchr(data, separator, (size_t)(end - data));
+	return first && first + 1 < end && first[1] == ' ';
+}
+
+/* Columns of a text of whose first LINES_MOST lines all have as many separators; 0: it is no table. */
 static size_t columns_of(const uint8_t *data, size_t bytes)
 {
 	static const uint8_t separators[] = { ',', '\t', ';' };
-	enum { LINES = 4 };
+	enum { LINES_LEAST = 4, LINES_MOST = 20 };
+	const uint8_t *end = data + bytes;
 
 	for (size_t i = 0; i < LS_COUNT(separators); i++) {
 		const uint8_t *at = data;
-		size_t first = count_in_line(&at, data + bytes, separators[i]);
-		int line = 1;
-		while (first > 0 && line < LINES && count_in_line(&at, data + bytes, separators[i]) == first)
-			line++;
-		if (first > 0 && line == LINES)
+		size_t first = count_in_line(&at, end, separators[i]);
+		int line = 1, is_table = first > 1 || (first == 1 && !is_prose(data, end, separators[i]));
+		for (; is_table && line < LINES_MOST && memchr(at, '\n', (size_t)(end - at)); line++)
+			is_table = count_in_line(&at, end, separators[i]) == first;
+		if (is_table && line >= LINES_LEAST)
 			return first + 1;
 	}
 	return 0;

@@ -106,7 +106,7 @@ static void print_precision(ls_precision precision)
 		ls_log_line("products in %s, by the processor's instructions; sums, weights and update in fp32", name);
 	else
 		ls_log_warning("%s is emulated, so that the bits are those of processors with %s; "
-			       "training takes some 1.5 to 3 times as long as with options.precision fp32 here",
+			       "training takes some 1.2 to 3 times as long as with options.precision fp32 here",
 			       name, with);
 	if (precision == LS_PRECISION_BF16_AMX)
 		ls_log_line(

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/handles.h"
 #include "base/memory.h"
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
@@ -104,6 +105,8 @@ ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options)
 {
 	if (!options->source)
 		return ls_fail(LS_EINVALID, "no weights: name a run directory or a .safetensors file");
+	if (options->graph)
+		LS_TRY(ls_handle_check(options->graph, LS_GRAPH_KIND));
 	LS_TRY(ls_weights_find(&out->weights, options->source, options->best));
 	LS_TRY(out->weights.checkpoint[0] != '\0' ? read_run(out) : read_file(out));
 	out->settings = out->stored.options;

@@ -47,6 +47,12 @@ done
 fails_with "data info" 1 "'t.dat' looks like a table of 3 columns" "$LOCKSTEP" data info t.dat
 printf 'one, two\nthree, four\nfive, six\nseven, eight\n' >poem.txt
 fails_with "a text with commas is a text" 1 "there is no vocabulary" "$LOCKSTEP" data info poem.txt
+for text in 'one, two' 'Sep 1 10:00:00 started; pid 7'; do # four lines of verse, or of a log
+	printf '%s\n' "$text" "$text" "$text" "$text" >no-ending
+	unlike "one separator and a space is no table" "$("$LOCKSTEP" data info no-ending --vocab bytes 2>&1)" 'looks like a table'
+done
+printf '%s\n' 'a,b' 'c,d' 'e,f' 'g,h' 'and no more' >no-ending
+unlike "nor are a few lines of a text" "$("$LOCKSTEP" data info no-ending 2>&1)" 'looks like a table'
 
 # What is read stays what it was.
 printf 'One sentence. Another one.\n\nA second text.\n' >prose.txt

@@ -58,7 +58,7 @@ def test_images_from_files(tmp_path, seeing, digits):
             (lambda: model.read_image(names[0], resize="cut"), ValueError, "resize='cut'; it is one of cover, stretch"),
             (lambda: model.read_image(3), TypeError, "not int"),
             (lambda: model.normalise(np.full((1, 28, 28), 256.0)), lockstep.NumericError, "0 to 255"),
-            (lambda: model.normalise(bytes_[0, 0]), ValueError, "does not fit"),
+            (lambda: model.normalise(bytes_[0, 0]), ValueError, r"does not fit \(1, 28, 28\)$"),
             (lambda: model.tokenize("a text"), lockstep.MismatchError, "images, not text"),
             (lambda: model.read_row({"a": 1}), lockstep.MismatchError, "table"),
         ]:  # fmt: skip

@@ -210,6 +210,7 @@ static void test_graphs_that_were_freed(void **state)
 {
 	static const char freed[] = "the graph was freed";
 	ls_train_options run = LS_TRAIN_OPTIONS_INIT;
+	ls_eval_options eval = LS_EVAL_OPTIONS_INIT;
 	ls_operator row = LS_OPERATOR_INIT;
 	ls_loss loss = LS_LOSS_INIT;
 	ls_graph *graph = NULL;
@@ -243,6 +244,8 @@ static void test_graphs_that_were_freed(void **state)
 	assert_fails(ls_model_new(&model, graph, 1), LS_EINVALID, freed);
 	run.graph = graph, run.data = "glyphs", run.quiet = 1;
 	assert_fails(ls_train(&run, NULL), LS_EINVALID, freed);
+	eval.graph = graph, eval.source = "run", eval.data = "glyphs";
+	assert_fails(ls_eval(&eval, NULL), LS_EINVALID, freed);
 }
 
 static void test_arguments_that_are_null(void **state)
