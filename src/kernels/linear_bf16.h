@@ -30,7 +30,7 @@ enum { LS_LINEAR_BF16_ROWS = 512 }; /* rows of a chunk of dy */
 typedef struct ls_linear_bf16_gradient {
 	const float *x, *dy, *weights;
 	/* Optional: rows [first, first + count) of a block of dy, a chunk or the last rows, are about to be rounded.
-	 * They may still be changed; every chunk is told of once, also where neither gradient is wanted. */
+	 * They may still be changed; it is called once per chunk, also where neither gradient is wanted. */
 	void (*ready)(const void *context, int64_t block, int64_t first, int64_t count);
 	const void *context;
 	float *dweights, *dx; /* NULL: not wanted */

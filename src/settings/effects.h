@@ -1,7 +1,7 @@
 /*
  * effects.h - settings that have no effect in a run.
  *
- * One row per setting says when it has an effect. Giving an option that has none prints a warning with the reason:
+ * Rows of a table say when a setting has an effect; of several rows for a setting the first that says no counts. Giving an option that has none prints a warning with the reason:
  * otherwise a run that ignores an option looks like one that used it. Settings that contradict each other are errors,
  * and are found before.
  */

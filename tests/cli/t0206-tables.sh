@@ -133,7 +133,7 @@ printf '1,1\n2,3\n' >bare.csv
 run train --data bare.csv
 like "also where two columns have the same" "$err" "bare\.csv:1: two columns are named '1'; names must differ; does the file begin with a row"
 run train --data houses.csv --target price --epochs 1 --label-smoothing 0.1
-like "numbers are not smoothed, which is said" "$err" 'warning: --label-smoothing has no effect: dataset houses\.csv is for regression'
+like "a warning that numbers are not smoothed" "$err" 'warning: --label-smoothing has no effect: dataset houses\.csv is for regression'
 run train --data houses.csv --target price --task sorting
 like "a task has a name" "$err" "--task is 'sorting'; it is classification, multi-label or regression"
 sed '5s/,/,"/' houses.csv >quote.csv

@@ -93,7 +93,7 @@ unlike "guesses are not counted where there are none" "$plain_err" 'guesses'
 like "and counted where there are" "$err" 'tokens/sec; [1-9][0-9]* of [0-9]+ guesses right$'
 fails_with "there are not more than 31 at a time" 2 "lookup" "$LOCKSTEP" generate runs/bytes x --lookup 32
 run "$LOCKSTEP" generate runs/bytes x --max-new-tokens 5
-like "the speed is said" "$err" '^prompt: 1 token in [0-9.]+ sec; generated [0-9]+ in [0-9.]+ sec, [0-9.]+ tokens/sec'
+like "the speed is printed" "$err" '^prompt: 1 token in [0-9.]+ sec; generated [0-9]+ in [0-9.]+ sec, [0-9.]+ tokens/sec'
 mv text.txt away.txt
 run generate runs/bytes "the quick" --max-new-tokens 120 --temperature 0.7 --seed 5
 is "the data is not needed" "$out" "$text"
@@ -251,11 +251,11 @@ run "$LOCKSTEP" eval runs/bytes --save
 ok "but keep its perplexity" json runs/bytes/eval.json "o['perplexity'] > 1 and 'classes' not in o"
 fails_with "nor count classes" 1 "predicts the next token" "$LOCKSTEP" eval runs/bytes --per-class
 fails_with "images are no text" 1 "takes text" "$LOCKSTEP" train --model gpt-nano --data glyphs --steps 1
-fails_with "a length beyond the model's is said" 2 "positions for 1024 tokens" "$LOCKSTEP" train --model gpt-nano --data text.txt --seq-len 1025 --steps 1
+fails_with "a length beyond the model's is refused" 2 "positions for 1024 tokens" "$LOCKSTEP" train --model gpt-nano --data text.txt --seq-len 1025 --steps 1
 fails_with "another vocabulary does not generate" 1 "another vocabulary" "$LOCKSTEP" generate runs/bytes x --vocab bpe
 run "$LOCKSTEP" generate runs/bert x
 is "nothing is printed before it fails" "$out" ""
-fails_with "a file that is not there is said" 1 "there is no file 'nope.txt'" "$LOCKSTEP" train --model gpt-nano --data nope.txt --steps 1
+fails_with "a file that is not there is named" 1 "there is no file 'nope.txt'" "$LOCKSTEP" train --model gpt-nano --data nope.txt --steps 1
 timeout -s INT 20 "$LOCKSTEP" generate runs/bytes x --max-new-tokens 100000000 --num-samples 2 --quiet >out.txt 2>err.txt &
 pid=$!
 sleep 1

@@ -176,7 +176,7 @@ done
 fails_with "an unknown precision" 2 "precision 'bf17'.*did you mean 'bf16'" "$LOCKSTEP" plan --model mlp --precision bf17 --nodes 2
 plan kept.json --precision bf16
 ok "a profile has its own" test "$status" != 0
-like "which is said" "$err" '--precision is about a measurement, which --model asks for'
+like "with a message" "$err" '--precision is about a measurement, which --model asks for'
 plan --model transformer --layers 1 --width 64 --seq-len 8 --batch-per-device 4 --nodes 2 --strategy allreduce
 is "text, of a size of its own" "$status" 0
 like "with its batch" "$out" '^transformer, batch 4, adam'

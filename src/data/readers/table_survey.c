@@ -146,7 +146,7 @@ static void warn_of_words(const survey *s, const column *c, const char *name)
 		       s->walk.path, c->word_line, name, c->word, c->present - c->words, c->present);
 }
 
-/* A key that the first row of JSONL does not have is no column: who did not expect that would miss it. */
+/* A key that the first row of JSONL does not have is no column, which users may not expect. */
 static void warn_of_extra(const survey *s)
 {
 	ls_table_extra extra = ls_table_rows_extra(s->walk.rows);
