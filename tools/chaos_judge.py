@@ -11,14 +11,20 @@ FAULTS = [("kill -9 of a node", 4, False), ("SIGSTOP for 3 s", 2, True), ("SIGST
           ("host back", 3, False), ("host added", 2, False), ("host removed", 1, False)]
 SILENT = {name for name, _, silent in FAULTS if silent}
 DISRUPTIVE = SILENT | {"kill -9 of a node", "kill of all on a host"}
-OUTCOMES = ("recovered", "overtaken", "no restart", "never")
+OUTCOMES = ("recovered", "overtaken", "no restart", "late", "never")
 IN_FLIGHT = 1.0  # seconds after a fault in which a step may still be printed that was complete before
 
 
-def outcomes(events, job):
-    """[(kind, what became of it, seconds)] of each fault: "recovered" by a restart, in these seconds to its first step;
-    "overtaken" by another event before that; "no restart": training went on, as after a silence below --timeout; "never": no
-    step came any more, and no other event, which is a failure (judge_outcomes)."""
+def allowed(kind, options):
+    """Seconds from a fault to the first step that are accepted at most: nobody can know of a silence before --timeout."""
+    return options.worst + (options.timeout if kind in SILENT else 0)
+
+
+def outcomes(events, job, options):
+    """[(kind, what became of it, seconds)] of each fault: "recovered" by a restart, in these seconds to its first step; "overtaken" by
+    another event, while a recovery could still come in time; "no restart": training went on, as after a silence below --timeout.
+    Failures (judge_outcomes) are "late": no step came in these seconds, which are more than a recovery may take, until another event
+    came or training went on by itself; and "never": no step came any more, and no other event."""
     found = []
     goes = [at for at, _ in job.seen(r"Elastic: continuing")]
     steps = [at for at, _ in job.seen(r"Step\d+:")]
@@ -28,10 +34,15 @@ def outcomes(events, job):
         until = events[i + 1][0] if i + 1 < len(events) else float("inf")
         on = next((g for g in goes if at < g < until), None)
         first = next((s for s in steps if s > (on or at + IN_FLIGHT)), float("inf"))
-        if first < until:
-            found.append((kind, "recovered" if on else "no restart", first - at))
+        waited = min(first, until) - at
+        if first < until and on:
+            found.append((kind, "recovered", waited))  # judge_times has its limits
+        elif waited == float("inf"):
+            found.append((kind, "never", 0.0))
+        elif waited > allowed(kind, options):
+            found.append((kind, "late", waited))
         else:
-            found.append((kind, "overtaken" if until < float("inf") else "never", 0.0))
+            found.append((kind, "no restart", waited) if first < until else (kind, "overtaken", 0.0))
     return found
 
 
@@ -96,8 +107,10 @@ def judge_times(found, options):
     return wrong
 
 
-def judge_outcomes(found):
-    return [f"no step came after a {kind}, and nothing else happened" for kind, what, _ in found if what == "never"]
+def judge_outcomes(found, options):
+    wrong = [f"no step came after a {kind}, and nothing else happened" for kind, what, _ in found if what == "never"]
+    return wrong + [f"no step came in the {seconds:.2f} s after a {kind}, more than {allowed(kind, options):g} s"
+                    for kind, what, seconds in found if what == "late"]
 
 
 def fault_table(events, found):

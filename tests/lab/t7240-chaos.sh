@@ -45,26 +45,35 @@ import argparse, re
 import chaos_judge
 class Job:
     lines = [(9.9, "Step1:"), (13.0, "Elastic: continuing on 3 nodes: a"), (14.0, "Step2:"), (29.0, "Step3:"), (30.1, "Step4:"),
-             (51.0, "Elastic: continuing on 3 nodes: a"), (52.5, "Step5:"), (66.0, "Step6:"),
-             (75.0, "Elastic: continuing on 3 nodes: a"), (77.0, "Step7:"), (81.0, "Elastic: continuing on 3 nodes: a")]
+             (35.0, "Elastic: continuing on 3 nodes: a"), (36.5, "Step5:"), (66.0, "Step6:"),
+             (75.0, "Elastic: continuing on 3 nodes: a"), (77.0, "Step7:"), (101.0, "Elastic: continuing on 3 nodes: a")]
     def seen(self, pattern):
         return [line for line in self.lines if re.match(pattern, line[1])]
 kill, stop, cut = "kill -9 of a node", "SIGSTOP for 3 s", "cut for good"
-events = [(10.0, kill, "b"), (20.0, "host back", "b"), (30.0, kill, "b"), (50.0, kill, "c"), (60.0, stop, "b"), (70.0, cut, "b"),
-          (80.0, kill, "c")]
-found = chaos_judge.outcomes(events, Job())
+# without a step before the next event: at 30 that event comes soon, at 80 and 88 too late; after 100 none comes
+events = [(10.0, kill, "b"), (20.0, "host back", "b"), (30.0, kill, "b"), (34.0, kill, "c"), (60.0, stop, "b"), (70.0, cut, "b"),
+          (80.0, kill, "c"), (88.0, cut, "c"), (98.5, "host back", "c"), (100.0, kill, "c")]
+limits = lambda median, worst: argparse.Namespace(timeout=4, median=median, worst=worst)
+found = chaos_judge.outcomes(events, Job(), limits(3, 6))
 print([(kind.split()[0], what, seconds) for kind, what, seconds in found])
 chaos_judge.fault_table(events, found)
 print(*chaos_judge.time_rows(found, 4), sep="\n")
-print(*chaos_judge.judge_outcomes(found))
+print(*chaos_judge.judge_outcomes(found, limits(3, 6)), sep="\n")
+print("limits", [[what for _, what, _ in chaos_judge.outcomes(events, Job(), limits(3, worst))][-3:-1] for worst in (7, 8.5)],
+      chaos_judge.outcomes(events, Job(), limits(3, 1.5))[3])
 for median, worst in (3.3, 4), (3.2, 4), (3.3, 3.9), (2.9, 2.9):
-    print(median, worst, chaos_judge.judge_times(found, argparse.Namespace(timeout=4, median=median, worst=worst)))
+    print(median, worst, chaos_judge.judge_times(found, limits(median, worst)))
 EOF
-like "faults are recovered from, overtaken by another event, without effect, or never recovered from" "$status $out" \
-	"^0 \[\('kill', 'recovered', 4.0\), \('kill', 'overtaken', 0.0\), \('kill', 'recovered', 2.5\), \('SIGSTOP', 'no restart', 6.0\), \('cut', 'recovered', 7.0\), \('kill', 'never', 0.0\)\]$"
-like "a row has how many of each" "$out" '^kill -9 of a node +4 +2 +1 +0 +1 +3.25 s +4.00 s$'
-like "events that are no faults have their number" "$out" '^host back +1 *$'
+like "faults are recovered from, overtaken by another event, without effect, late, or never recovered from" "$status $out" \
+	"^0 \[\('kill', 'recovered', 4.0\), \('kill', 'overtaken', 0.0\), \('kill', 'recovered', 2.5\), \('SIGSTOP', 'no restart', 6.0\), \('cut', 'recovered', 7.0\), \('kill', 'late', 8.0\), \('cut', 'late', 10.5\), \('kill', 'never', 0.0\)\]$"
+like "a row has how many of each" "$out" '^kill -9 of a node +5 +2 +1 +0 +1 +1 +3.25 s +4.00 s$'
+like "events that are no faults have their number" "$out" '^host back +2 *$'
 like "a fault after which no step came is a failure" "$out" '^no step came after a kill -9 of a node, and nothing else happened$'
+like "so is one after which none came in time, although another event ended the wait" "$out" \
+	'^no step came in the 8.00 s after a kill -9 of a node, more than 6 s$'
+like "which after silence is --timeout later" "$out" '^no step came in the 10.50 s after a cut for good, more than 10 s$'
+like "a late one is overtaken where the limit is longer; training that goes on by itself has the limit, too" "$out" \
+	"^limits \[\['late', 'overtaken'\], \['overtaken', 'overtaken'\]\] \('SIGSTOP for 3 s', 'late', 6.0\)$"
 like "times after kills are shown" "$out" "^\('recovery from kills', 'median 3.25 s, worst 4.00 s, of 2'\)$"
 like "and those after silence, without the timeout" "$out" "^\('recovery from silence', 'median 3.00 s, worst 3.00 s, of 1; without the first 4 s"
 like "limits that hold for both" "$out" '^3.3 4 \[\]$'
