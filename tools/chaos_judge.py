@@ -46,6 +46,37 @@ def outcomes(events, job, options):
     return found
 
 
+def is_whole(ring, hosts):
+    """Whether a snapshot of the nodes on `ring` is whole among these hosts: each node has a copy of the state of the one before it."""
+    return all(ring[i] in hosts or ring[(i + 1) % len(ring)] in hosts for i in range(len(ring)))
+
+
+def starts_by_source(lines, steps, every):
+    """(Counter of where starts had their state from, what is wrong with them), by the lines of metrics.jsonl, [(time, number)] of the steps
+    that were printed, and how often snapshots are taken. A start after a loss goes on from memory when hosts with a whole snapshot take part
+    and it is newer than what is on disk. A snapshot is on all nodes when the step after it is done; a stop on request removes it."""
+    counted, wrong, newest, outcome = collections.Counter(), [], None, None  # newest: (step, hosts of the start that took it)
+    starts = [line["time"] for line in lines if line["kind"] == "start"]
+    for line in lines:
+        if line["kind"] == "stop":
+            outcome = line["outcome"]
+            newest = newest if outcome in ("lost", "unstarted") else None
+        if line["kind"] != "start":
+            continue
+        hosts, step = [word.split(":")[0] for word in line["hosts"].split(",")], line["step"]
+        counted[line["source"] + (" after a loss" if outcome in ("lost", "unstarted") else "")] += 1
+        if newest and line["source"] != "snapshot" and newest[0] > step and is_whole(newest[1], hosts):
+            wrong.append(f"start {line['generation']:g} on {','.join(hosts)} went on from step {step} ({line['source']}), and "
+                         f"{','.join(newest[1])} had a snapshot of step {newest[0]} in memory")
+        outcome = None
+        end = next((at for at in starts if at > line["time"]), float("inf"))
+        done = [number for at, number in steps if line["time"] < at < end]
+        taken = (done[-1] - 1) // every * every if done else 0
+        if taken > step:
+            newest = (taken, hosts)
+    return counted, wrong
+
+
 def recoveries(found):
     return [(kind, seconds) for kind, what, seconds in found if what == "recovered"]
 

@@ -82,6 +82,33 @@ like "the worst" "$out" "^3.3 3.9 \['recovery: 4.00 s after kill -9 of a node, m
 like "silence has a median and a worst of its own" "$out" \
 	"^2.9 2.9 .*'recovery from silence: 3.00 s in the median, without the 4 s of --timeout, more than 2.9 s', 'recovery: 3.00 s after cut for good, without"
 
+# ---- where the state of starts was from ------------------------------------------------------------------------------
+run env PYTHONPATH="$SOURCE_DIR/tools" python3 -B - <<'EOF'
+import chaos_judge
+def start(generation, time, hosts, step, source):
+    return {"kind": "start", "generation": generation, "time": time, "hosts": ",".join(h + ":1" for h in hosts), "step": step, "source": source}
+def judge(*lines, steps=((11, 1), (12, 10), (13, 13))):
+    counted, wrong = chaos_judge.starts_by_source(lines, steps, 5)
+    print(*(f"{what}: {n}" for what, n in sorted(counted.items())), "|", *wrong)
+new, lost, asked = start(1, 10, "bcde", 0, "new"), {"kind": "stop", "outcome": "lost"}, {"kind": "stop", "outcome": "regroup"}
+judge(new, lost, start(2, 20, "bcde", 10, "snapshot"))
+judge(new, lost, start(2, 20, "bcde", 5, "checkpoint"))     # all are there
+judge(new, lost, start(2, 20, "bd", 5, "checkpoint"))       # no two neighbours are missing
+judge(new, lost, start(2, 20, "cd", 5, "checkpoint"))       # b and e are neighbours
+judge(new, lost, start(2, 20, "bcde", 10, "checkpoint"))    # the disk is as new
+judge(new, asked, start(2, 20, "bcde", 5, "checkpoint"))    # removed on request
+judge(new, lost, start(2, 20, "b", 5, "checkpoint"), lost, start(3, 30, "bcde", 5, "new")) # still there, as start 2 took none
+judge(new, lost, start(2, 20, "bcde", 9, "new"), steps=((11, 1), (12, 10), (21, 11)))     # step 11 was not done: that of step 5 counts
+EOF
+is "starts are counted by source, and those from disk that had a snapshot are found" "$status $out$err" "0 new: 1 snapshot after a loss: 1 |
+checkpoint after a loss: 1 new: 1 | start 2 on b,c,d,e went on from step 5 (checkpoint), and b,c,d,e had a snapshot of step 10 in memory
+checkpoint after a loss: 1 new: 1 | start 2 on b,d went on from step 5 (checkpoint), and b,c,d,e had a snapshot of step 10 in memory
+checkpoint after a loss: 1 new: 1 |
+checkpoint after a loss: 1 new: 1 |
+checkpoint: 1 new: 1 |
+checkpoint after a loss: 1 new: 1 new after a loss: 1 | start 3 on b,c,d,e went on from step 5 (new), and b,c,d,e had a snapshot of step 10 in memory
+new: 1 new after a loss: 1 |"
+
 # ---- chaos -----------------------------------------------------------------------------------------------------------
 # One event of each kind, each when the run has recovered from the one before: limits are on bits and samples, not on speed.
 seed=${TEST_SEED:-$RANDOM}
@@ -94,6 +121,7 @@ for kind in "${kinds[@]}"; do
 	like "one is $kind" "$out" "^$kind +1( |$)"
 done
 like "and the summary has what happened" "$out" '^steps computed again +[0-9]+$'
+like "and where starts had their state from: memory, too" "$out" '^state of starts from .*new 1, .*snapshot after a loss [1-9]'
 
 run timeout 200 "$chaos" --single 2 --seed 5 "${busy[@]}"
 is "single faults: all are survived" "$status $(tail -n 1 <<<"$out")" "0 2 of 2 single faults survived, seed 5"
