@@ -77,6 +77,41 @@ def starts_by_source(lines, steps, every):
     return counted, wrong
 
 
+PHASES = ("start-up", "training", "snapshot", "checkpoint", "evaluation", "restart")
+
+
+def phase_hit(lines, drafts, snapshot_every=0, eval_every=0):
+    """What a run was doing when metrics.jsonl had these lines and RUN/ckpt these unfinished checkpoints. The line of a step is written
+    before the snapshot and the evaluation that follow it, and theirs when they are done. Without snapshot_every the run decides."""
+    at = max((i for i, line in enumerate(lines) if line["kind"] == "start"), default=None)
+    if at is None:
+        return "start-up"
+    since = {kind: [line for line in lines[at:] if line["kind"] == kind] for kind in ("start", "step", "snapshot", "test", "stop")}
+    if since["stop"]:
+        return "restart"
+    if drafts:
+        return "checkpoint"
+    if not since["step"]:
+        return "training"
+    done, taken = since["step"][-1]["step"], since["snapshot"]
+    due = taken[-1]["step"] + taken[-1]["every"] if taken else since["start"][0]["step"] + 2
+    if snapshot_every:
+        due = done // snapshot_every * snapshot_every
+    if done == due and not (taken and taken[-1]["step"] == done):
+        return "snapshot"
+    is_tested = any(line["step"] == done for line in since["test"])
+    return "evaluation" if eval_every and done % eval_every == 0 and not is_tested else "training"
+
+
+def phase_table(pairs):
+    """[(phase that a fault was meant for, phase that it hit)]: a row per phase meant, a column per phase hit."""
+    print(f"\n{'meant for':12} {'faults':>6}   hit " + " ".join(f"{hit:>10}" for hit in PHASES))
+    for phase in PHASES:
+        hits = [hit for meant, hit in pairs if meant == phase]
+        print(f"{phase:12} {len(hits):6}       " + " ".join(f"{hits.count(hit):>10}" for hit in PHASES))
+    print(f"{'all':12} {len(pairs):6}       " + " ".join(f"{sum(hit == h for _, h in pairs):>10}" for hit in PHASES))
+
+
 def recoveries(found):
     return [(kind, seconds) for kind, what, seconds in found if what == "recovered"]
 

@@ -176,6 +176,21 @@ def metrics(run):
     return [json.loads(line) for line in open(run + "/metrics.jsonl")]
 
 
+def metrics_so_far(run):
+    """Of a run that is under way: the last line may be torn."""
+    with contextlib.suppress(OSError):
+        text = open(run + "/metrics.jsonl").read()
+        return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+    return []
+
+
+def drafts(run):
+    """Checkpoints that are being written."""
+    with contextlib.suppress(OSError):
+        return [name for name in os.listdir(run + "/ckpt") if not name.startswith("step-")]
+    return []
+
+
 def undisturbed(lockstep, directory, steps, options):
     """Fingerprint, and the files of its run directory, of a run on one device."""
     result = subprocess.run([lockstep, "train", *MODEL, "--devices", "1", "--steps", str(steps), "--run", directory + "/whole",

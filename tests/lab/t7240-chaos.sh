@@ -109,6 +109,28 @@ checkpoint: 1 new: 1 |
 checkpoint after a loss: 1 new: 1 new after a loss: 1 | start 3 on b,c,d,e went on from step 5 (new), and b,c,d,e had a snapshot of step 10 in memory
 new: 1 new after a loss: 1 |"
 
+# ---- what a run was doing ---------------------------------------------------------------------------------------------
+run env PYTHONPATH="$SOURCE_DIR/tools" python3 -B - <<'EOF'
+from chaos_judge import phase_hit, phase_table
+def line(kind, step=0, **more):
+    return dict(more, kind=kind, step=step)
+start, step, test, stop = line("start"), lambda n: line("step", n), lambda n: line("test", n), line("stop")
+memory = lambda n, every: line("snapshot", n, every=every)
+print(phase_hit([], []), phase_hit([start], []), phase_hit([start, step(1)], []), phase_hit([start, step(1)], [".draft"]),
+      phase_hit([start, step(1), line("host"), stop], []), phase_hit([start, step(1), stop, start], []))
+print("tests:", phase_hit([start, step(4)], [], eval_every=2), phase_hit([start, step(4), test(4)], [], eval_every=2),
+      phase_hit([start, step(5)], [], eval_every=2))
+print("memory:", phase_hit([start, step(2)], []), phase_hit([start, step(2), memory(2, 8)], []), phase_hit([start, memory(2, 8), step(10)], []),
+      phase_hit([start, step(10)], [], snapshot_every=5), phase_hit([start, step(10), memory(10, 5)], [], snapshot_every=5),
+      phase_hit([start, memory(10, 5), step(11)], [], snapshot_every=5))
+phase_table([("snapshot", "snapshot"), ("snapshot", "training"), ("restart", "start-up")])
+EOF
+is "what a run was doing when a fault came follows from its metrics" "$status $(head -n 3 <<<"$out")$err" \
+	"0 start-up training training checkpoint restart training
+tests: evaluation training training
+memory: snapshot training snapshot snapshot training training"
+like "a table has what was meant and what was hit" "$out" '^snapshot +2 +0 +1 +1 +0 +0 +0$'
+
 # ---- chaos -----------------------------------------------------------------------------------------------------------
 # One event of each kind, each when the run has recovered from the one before: limits are on bits and samples, not on speed.
 seed=${TEST_SEED:-$RANDOM}
@@ -126,5 +148,6 @@ like "and where starts had their state from: memory, too" "$out" '^state of star
 run timeout 200 "$chaos" --single 2 --seed 5 "${busy[@]}"
 is "single faults: all are survived" "$status $(tail -n 1 <<<"$out")" "0 2 of 2 single faults survived, seed 5"
 [ "$status" = 0 ] || test_note "$out" "$err"
+like "and what they hit is shown" "$out" '^all +2( +[0-9]+){6}$'
 
 test_end
