@@ -59,9 +59,9 @@ lab_is_empty() { [ -z "$(lab_processes)" ]; }
 lab_memory() { # NUMBER [HOST]...
 	local number=$1 host
 	shift
-	local hosts=("$@")
-	[ $# -gt 0 ] || mapfile -t hosts < <(lab_hosts)
-	for host in "${hosts[@]}"; do
+	local chosen=("$@")
+	[ $# -gt 0 ] || mapfile -t chosen < <(lab_hosts)
+	for host in "${chosen[@]}"; do
 		find "$("$lab" shm "$host")" -maxdepth 1 -name "lockstep-*-$number-*" -printf "$host %f\n"
 	done
 }
