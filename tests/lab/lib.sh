@@ -4,6 +4,7 @@
 #   lab_needed                end it all as skipped, with the reason, where there can be no lab
 #   lab_up HOSTS [OPTION]...  make the lab of this script, or end it all as skipped, with the reason
 #   train_on HOSTS OPTION...  `lockstep train --hosts` from host a, like run: $status, $out, $err
+#   lab_memory NUMBER [HOST]...  snapshots in memory of the run with that number, "HOST NAME", on these hosts, else on all
 #   result TEXT               what must not depend on the layout: fingerprint and accuracies
 #
 # shellcheck source=tests/cli/lib.sh
@@ -46,13 +47,24 @@ result() { # TEXT
 	sed -nE 's/.*((test|next-sentence) accuracy: [0-9.]+)$/\1/p' <<<"$1"
 }
 
+lab_hosts() { "$lab" status --name "$LOCKSTEP_LAB" | awk 'NR > 2 { print $1 }'; }
 lab_processes() { # ids of what runs on the lab's hosts
 	local host
-	for host in $("$lab" status --name "$LOCKSTEP_LAB" | awk 'NR > 2 { print $1 }'); do
+	for host in $(lab_hosts); do
 		"$lab" ps "$host"
 	done
 }
 lab_is_empty() { [ -z "$(lab_processes)" ]; }
+
+lab_memory() { # NUMBER [HOST]...
+	local number=$1 host
+	shift
+	local chosen=("$@")
+	[ $# -gt 0 ] || mapfile -t chosen < <(lab_hosts)
+	for host in "${chosen[@]}"; do
+		find "$("$lab" shm "$host")" -maxdepth 1 -name "lockstep-*-$number-*" -printf "$host %f\n"
+	done
+}
 
 # What comes to bg.err once the job trains.
 begin_errors() {

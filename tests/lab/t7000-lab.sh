@@ -110,9 +110,20 @@ else
 fi
 
 "$lab" run --on b sleep "7000$$" &
-ok "ps shows a process" wait_for 20 sh -c "[ -n \"\$('$lab' ps b)\" ]"
+sleeps_on_b() { [ "$("$lab" ps b | xargs -r ps -o comm= -p)" = sleep ]; } # and what entered the host before it is gone
+ok "ps shows a process" wait_for 20 sleeps_on_b
 like "status counts it" "$("$lab" status --name "$LOCKSTEP_LAB")" '^b .* 1$'
 is "ps of the other host" "$("$lab" ps a)" ""
+
+# ---- /dev/shm --------------------------------------------------------------------------------------------------------
+"$lab" run --on b sh -c 'echo of b >/dev/shm/'"shared-$$"
+is "a host's /dev/shm outlasts the process" "$("$lab" run --on b cat "/dev/shm/shared-$$")" "of b"
+ok "another host does not have it" "$lab" run test ! -e "/dev/shm/shared-$$"
+ok "nor has this machine" test ! -e "/dev/shm/shared-$$"
+is "shm shows where it is here" "$(cat "$("$lab" shm b)/shared-$$")" "of b"
+like "on all hosts anybody may write there" "$("$lab" run stat -c %a /dev/shm) $("$lab" run --on b stat -fc %T /dev/shm)" '^1777 tmpfs$'
+run "$lab" shm z
+like "shm of an unknown host is refused" "$status $err" "^1 lab: .*no host 'z'"
 
 # ---- links -----------------------------------------------------------------------------------------------------------
 # Other tests may take the cores from iperf3 for a while: the best of three tries is what the link carries.
@@ -195,6 +206,8 @@ if mpicc hello.c -o hello >hello.log 2>&1; then
 	ok "its 4 MB went over the link" test $(($(sent b) - before)) -gt 4000000
 	run "$lab" run mpirun --oversubscribe -host a:2,b:2 ./hello
 	is "two processes a host" "$status $(sort <<<"$out" | paste -sd ' ')" "0 a 10 a 10 b 10 b 10"
+	run "$lab" run env OMPI_MCA_btl=vader,self OMPI_MCA_btl_vader_backing_directory=/dev/shm mpirun --oversubscribe -host b:2 ./hello
+	is "two processes on a host, by its shared memory" "$status $(sort <<<"$out" | paste -sd ' ')" "0 b 3 b 3"
 else
 	skip "MPI programs" "mpicc makes no program: $(tail -n 1 hello.log)"
 fi

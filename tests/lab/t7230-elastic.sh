@@ -33,7 +33,7 @@ ends_right() {
 	[ "$(fingerprint "$(cat bg.out)" | tail -n 1)" = "$expected" ] || test_note "$(grep ^Elastic bg.out)" "$(cat bg.err)"
 	ok "$name: nothing is left on any host" wait_for 30 lab_is_empty
 	like "$name: snapshots had a number" "$number" '^[0-9a-f]{16}$'
-	is "$name: none is left in memory" "$(find /dev/shm -maxdepth 1 -name "lockstep-*-$number-*")" ""
+	is "$name: none is left in memory" "$(lab_memory "$number")" ""
 	is "$name: nothing half written is left" "$(find "$name/ckpt" -mindepth 1 -maxdepth 1 ! -name 'step-*')" ""
 }
 first_new_step() { # milliseconds from $began to the first step of the second start

@@ -45,26 +45,35 @@ import argparse, re
 import chaos_judge
 class Job:
     lines = [(9.9, "Step1:"), (13.0, "Elastic: continuing on 3 nodes: a"), (14.0, "Step2:"), (29.0, "Step3:"), (30.1, "Step4:"),
-             (51.0, "Elastic: continuing on 3 nodes: a"), (52.5, "Step5:"), (66.0, "Step6:"),
-             (75.0, "Elastic: continuing on 3 nodes: a"), (77.0, "Step7:"), (81.0, "Elastic: continuing on 3 nodes: a")]
+             (35.0, "Elastic: continuing on 3 nodes: a"), (36.5, "Step5:"), (66.0, "Step6:"),
+             (75.0, "Elastic: continuing on 3 nodes: a"), (77.0, "Step7:"), (101.0, "Elastic: continuing on 3 nodes: a")]
     def seen(self, pattern):
         return [line for line in self.lines if re.match(pattern, line[1])]
 kill, stop, cut = "kill -9 of a node", "SIGSTOP for 3 s", "cut for good"
-events = [(10.0, kill, "b"), (20.0, "host back", "b"), (30.0, kill, "b"), (50.0, kill, "c"), (60.0, stop, "b"), (70.0, cut, "b"),
-          (80.0, kill, "c")]
-found = chaos_judge.outcomes(events, Job())
+# without a step before the next event: at 30 that event comes soon, at 80 and 88 too late; after 100 none comes
+events = [(10.0, kill, "b"), (20.0, "host back", "b"), (30.0, kill, "b"), (34.0, kill, "c"), (60.0, stop, "b"), (70.0, cut, "b"),
+          (80.0, kill, "c"), (88.0, cut, "c"), (98.5, "host back", "c"), (100.0, kill, "c")]
+limits = lambda median, worst: argparse.Namespace(timeout=4, median=median, worst=worst)
+found = chaos_judge.outcomes(events, Job(), limits(3, 6))
 print([(kind.split()[0], what, seconds) for kind, what, seconds in found])
 chaos_judge.fault_table(events, found)
 print(*chaos_judge.time_rows(found, 4), sep="\n")
-print(*chaos_judge.judge_outcomes(found))
+print(*chaos_judge.judge_outcomes(found, limits(3, 6)), sep="\n")
+print("limits", [[what for _, what, _ in chaos_judge.outcomes(events, Job(), limits(3, worst))][-3:-1] for worst in (7, 8.5)],
+      chaos_judge.outcomes(events, Job(), limits(3, 1.5))[3])
 for median, worst in (3.3, 4), (3.2, 4), (3.3, 3.9), (2.9, 2.9):
-    print(median, worst, chaos_judge.judge_times(found, argparse.Namespace(timeout=4, median=median, worst=worst)))
+    print(median, worst, chaos_judge.judge_times(found, limits(median, worst)))
 EOF
-like "faults are recovered from, overtaken by another event, without effect, or never recovered from" "$status $out" \
-	"^0 \[\('kill', 'recovered', 4.0\), \('kill', 'overtaken', 0.0\), \('kill', 'recovered', 2.5\), \('SIGSTOP', 'no restart', 6.0\), \('cut', 'recovered', 7.0\), \('kill', 'never', 0.0\)\]$"
-like "a row has how many of each" "$out" '^kill -9 of a node +4 +2 +1 +0 +1 +3.25 s +4.00 s$'
-like "events that are no faults have their number" "$out" '^host back +1 *$'
+like "faults are recovered from, overtaken by another event, without effect, late, or never recovered from" "$status $out" \
+	"^0 \[\('kill', 'recovered', 4.0\), \('kill', 'overtaken', 0.0\), \('kill', 'recovered', 2.5\), \('SIGSTOP', 'no restart', 6.0\), \('cut', 'recovered', 7.0\), \('kill', 'late', 8.0\), \('cut', 'late', 10.5\), \('kill', 'never', 0.0\)\]$"
+like "a row has how many of each" "$out" '^kill -9 of a node +5 +2 +1 +0 +1 +1 +3.25 s +4.00 s$'
+like "events that are no faults have their number" "$out" '^host back +2 *$'
 like "a fault after which no step came is a failure" "$out" '^no step came after a kill -9 of a node, and nothing else happened$'
+like "so is one after which none came in time, although another event ended the wait" "$out" \
+	'^no step came in the 8.00 s after a kill -9 of a node, more than 6 s$'
+like "which after silence is --timeout later" "$out" '^no step came in the 10.50 s after a cut for good, more than 10 s$'
+like "a late one is overtaken where the limit is longer; training that goes on by itself has the limit, too" "$out" \
+	"^limits \[\['late', 'overtaken'\], \['overtaken', 'overtaken'\]\] \('SIGSTOP for 3 s', 'late', 6.0\)$"
 like "times after kills are shown" "$out" "^\('recovery from kills', 'median 3.25 s, worst 4.00 s, of 2'\)$"
 like "and those after silence, without the timeout" "$out" "^\('recovery from silence', 'median 3.00 s, worst 3.00 s, of 1; without the first 4 s"
 like "limits that hold for both" "$out" '^3.3 4 \[\]$'
@@ -72,6 +81,55 @@ like "a median of kills that is too long is not hidden by silence" "$out" "^3.2 
 like "the worst" "$out" "^3.3 3.9 \['recovery: 4.00 s after kill -9 of a node, more than 3.9 s'\]$"
 like "silence has a median and a worst of its own" "$out" \
 	"^2.9 2.9 .*'recovery from silence: 3.00 s in the median, without the 4 s of --timeout, more than 2.9 s', 'recovery: 3.00 s after cut for good, without"
+
+# ---- where the state of starts was from ------------------------------------------------------------------------------
+run env PYTHONPATH="$SOURCE_DIR/tools" python3 -B - <<'EOF'
+import chaos_judge
+def start(generation, time, hosts, step, source):
+    return {"kind": "start", "generation": generation, "time": time, "hosts": ",".join(h + ":1" for h in hosts), "step": step, "source": source}
+def judge(*lines, steps=((11, 1), (12, 10), (13, 13))):
+    counted, wrong = chaos_judge.starts_by_source(lines, steps, 5)
+    print(*(f"{what}: {n}" for what, n in sorted(counted.items())), "|", *wrong)
+new, lost, asked = start(1, 10, "bcde", 0, "new"), {"kind": "stop", "outcome": "lost"}, {"kind": "stop", "outcome": "regroup"}
+judge(new, lost, start(2, 20, "bcde", 10, "snapshot"))
+judge(new, lost, start(2, 20, "bcde", 5, "checkpoint"))     # all are there
+judge(new, lost, start(2, 20, "bd", 5, "checkpoint"))       # no two neighbours are missing
+judge(new, lost, start(2, 20, "cd", 5, "checkpoint"))       # b and e are neighbours
+judge(new, lost, start(2, 20, "bcde", 10, "checkpoint"))    # the disk is as new
+judge(new, asked, start(2, 20, "bcde", 5, "checkpoint"))    # removed on request
+judge(new, lost, start(2, 20, "b", 5, "checkpoint"), lost, start(3, 30, "bcde", 5, "new")) # still there, as start 2 took none
+judge(new, lost, start(2, 20, "bcde", 9, "new"), steps=((11, 1), (12, 10), (21, 11)))     # step 11 was not done: that of step 5 counts
+EOF
+is "starts are counted by source, and those from disk that had a snapshot are found" "$status $out$err" "0 new: 1 snapshot after a loss: 1 |
+checkpoint after a loss: 1 new: 1 | start 2 on b,c,d,e went on from step 5 (checkpoint), and b,c,d,e had a snapshot of step 10 in memory
+checkpoint after a loss: 1 new: 1 | start 2 on b,d went on from step 5 (checkpoint), and b,c,d,e had a snapshot of step 10 in memory
+checkpoint after a loss: 1 new: 1 |
+checkpoint after a loss: 1 new: 1 |
+checkpoint: 1 new: 1 |
+checkpoint after a loss: 1 new: 1 new after a loss: 1 | start 3 on b,c,d,e went on from step 5 (new), and b,c,d,e had a snapshot of step 10 in memory
+new: 1 new after a loss: 1 |"
+
+# ---- what a run was doing ---------------------------------------------------------------------------------------------
+run env PYTHONPATH="$SOURCE_DIR/tools" python3 -B - <<'EOF'
+from chaos_judge import phase_hit, phase_table
+def line(kind, step=0, **more):
+    return dict(more, kind=kind, step=step)
+start, step, test, stop = line("start"), lambda n: line("step", n), lambda n: line("test", n), line("stop")
+memory = lambda n, every: line("snapshot", n, every=every)
+print(phase_hit([], []), phase_hit([start], []), phase_hit([start, step(1)], []), phase_hit([start, step(1)], [".draft"]),
+      phase_hit([start, step(1), line("host"), stop], []), phase_hit([start, step(1), stop, start], []))
+print("tests:", phase_hit([start, step(4)], [], eval_every=2), phase_hit([start, step(4), test(4)], [], eval_every=2),
+      phase_hit([start, step(5)], [], eval_every=2))
+print("memory:", phase_hit([start, step(2)], []), phase_hit([start, step(2), memory(2, 8)], []), phase_hit([start, memory(2, 8), step(10)], []),
+      phase_hit([start, step(10)], [], snapshot_every=5), phase_hit([start, step(10), memory(10, 5)], [], snapshot_every=5),
+      phase_hit([start, memory(10, 5), step(11)], [], snapshot_every=5))
+phase_table([("snapshot", "snapshot"), ("snapshot", "training"), ("restart", "start-up")])
+EOF
+is "what a run was doing when a fault came follows from its metrics" "$status $(head -n 3 <<<"$out")$err" \
+	"0 start-up training training checkpoint restart training
+tests: evaluation training training
+memory: snapshot training snapshot snapshot training training"
+like "a table has what was meant and what was hit" "$out" '^snapshot +2 +0 +1 +1 +0 +0 +0$'
 
 # ---- chaos -----------------------------------------------------------------------------------------------------------
 # One event of each kind, each when the run has recovered from the one before: limits are on bits and samples, not on speed.
@@ -85,9 +143,11 @@ for kind in "${kinds[@]}"; do
 	like "one is $kind" "$out" "^$kind +1( |$)"
 done
 like "and the summary has what happened" "$out" '^steps computed again +[0-9]+$'
+like "and where starts had their state from: memory, too" "$out" '^state of starts from .*new 1, .*snapshot after a loss [1-9]'
 
 run timeout 200 "$chaos" --single 2 --seed 5 "${busy[@]}"
 is "single faults: all are survived" "$status $(tail -n 1 <<<"$out")" "0 2 of 2 single faults survived, seed 5"
 [ "$status" = 0 ] || test_note "$out" "$err"
+like "and what they hit is shown" "$out" '^all +2( +[0-9]+){6}$'
 
 test_end

@@ -363,6 +363,35 @@ static void notes_tell_who_was_killed_first(void **state)
 	end(&s);
 }
 
+static void notes_of_open_mpi_5_do_so_too(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s,
+	     "[a:11] [prterun-a-11@0,0] [1795124774.123536] ACTIVATING JOB prterun-a-11@1 STATE RUNNING\n"
+	     "[a:11] [prterun-a-11@0,0] [1795124774.1] ACTIVATING PROC [prterun-a-11@0,7] STATE ABORTED BY SIGNAL\n"
+	     "[a:11] [prterun-a-11@0,0] [1795124774.2] ACTIVATING PROC [prterun-a-11@1,4] STATE RUNNING\n"
+	     "[a:11] [prterun-a-11@0,0] [1795124774.3] ACTIVATING JOB NULL STATE DAEMONS TERMINATED\n"
+	     "[a:11] plm:ssh: Warning: setpgid(12,12) failed in parent with errno=Permission denied(13)\n",
+	     9, 0);
+	assert_false(s.output.has_killed || s.output.noted_state[0]); /* job 0 is of mpirun's daemons */
+	give(&s, "[a:11] [prterun-a-11@0,0] [1795124774.4] ACTIVATING PROC [prterun-a-11@1,2] STATE CALLED ABORT\n", 9,
+	     0);
+	give(&s,
+	     "[a:11] [prterun-a-11@0,0] [1795124774.5] ACTIVATING PROC [prterun-a-11@1,3] STATE ABORTED BY SIGNAL\n", 9,
+	     0);
+	assert_int_equal(s.output.noted, 2);
+	assert_string_equal(s.output.noted_state, "CALLED ABORT");
+	assert_true(s.output.has_killed);
+	assert_int_equal(s.output.killed, 3);
+	assert_int_equal(s.output.family, 0);
+	ls_launch_output_flush(&s.output, 20, 1);
+	fflush(s.output.to);
+	assert_int_equal(s.size, 0);
+	end(&s);
+}
+
 /* Who waits for whom before nodes watch each other, and the number by which daemons' directories are found. */
 static void nodes_join(void **state)
 {
@@ -386,4 +415,4 @@ TEST_MAIN(lines_pass_and_banners_do_not, what_nodes_have_heard_is_kept, reasons_
 	  torn_dashes_do_not_matter, unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once,
 	  lines_that_wait_can_explain, endless_lines_are_cut, nodes_know_more_than_mpirun,
 	  only_marked_lines_are_failures, open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs,
-	  notes_tell_who_was_killed_first, nodes_join)
+	  notes_tell_who_was_killed_first, notes_of_open_mpi_5_do_so_too, nodes_join)
