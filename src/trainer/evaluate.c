@@ -117,8 +117,11 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 
 ls_status ls_graph_fits_set(const ls_graph *graph, const ls_dataset *set)
 {
-	LS_TRY(ls_graph_fits(graph, ls_dataset_describe(set)));
-	return ls_token_targets_check_set(graph, set);
+	const ls_dataset_info *info = ls_dataset_describe(set);
+
+	if (graph->finished && info->tokens_max > 0) /* says more than that it has other classes */
+		LS_TRY(ls_token_targets_check_set(graph, set));
+	return ls_graph_fits(graph, info);
 }
 
 static size_t classes_of(const ls_graph *graph)

@@ -193,6 +193,9 @@ static void test_datasets_without_targets(void **state)
 	assert_fails(train_on("gpt-nano", set, NULL, &result), LS_EMISMATCH, message);
 	assert_fails(train_on("gpt-nano", whole, set, &result), LS_EMISMATCH, message);
 	assert_ok(train_on("gpt-nano", whole, whole, &result));
+	ls_dataset *classes = make_set(&t, 2);
+	assert_set_fails("gpt-nano", classes, LS_EMISMATCH, message);
+	ls_dataset_free(classes);
 	ls_dataset_free(whole);
 	ls_dataset_free(set);
 }
