@@ -51,7 +51,8 @@ typedef struct ls_normalisation {
  * it, stretched. */
 typedef enum ls_resize { LS_RESIZE_COVER, LS_RESIZE_STRETCH } ls_resize;
 
-/* A text sample. The caller provides the arrays, of tokens_max and masked_max elements. */
+/* A text sample. The caller provides the arrays, of tokens_max and masked_max elements. Every sample that a language
+ * model learns from has tokens to predict; in pretraining some may have none. */
 typedef struct ls_text_sample {
 	int length, masked;
 	int32_t *tokens, *segments; /* (length); segments are 0 or 1 */
@@ -59,6 +60,21 @@ typedef struct ls_text_sample {
 				       to predict there */
 	int32_t label;              /* a class; for sentence pairs 1 if the second does not follow the first */
 } ls_text_sample;
+
+/* Where nothing is to be predicted, as in PyTorch and transformers. */
+#define LS_IGNORE_INDEX (-100)
+
+/*
+ * What a sample predicts, from one number per token: the token labels[i] at position i, or nothing where that is
+ * LS_IGNORE_INDEX. Sets masked, places and targets; these two have room for sample->length numbers. `labels` may be
+ * sample->targets. For masked tokens these are transformers' labels. A language model predicts the token that follows,
+ * so n tokens are a sample of n - 1 whose labels begin with the second:
+ *
+ *     sample.length = n - 1;
+ *     sample.tokens = ids;
+ *     ls_text_sample_set_targets(&sample, ids + 1);
+ */
+LS_API ls_status ls_text_sample_set_targets(ls_text_sample *sample, const int32_t *labels);
 
 /* Your own dataset: fill these and call ls_dataset_new(). */
 typedef struct ls_dataset_ops {
@@ -88,6 +104,13 @@ LS_API ls_status ls_dataset_from_arrays(ls_dataset **out, const ls_dataset_info 
 /* The same with float targets (samples, info->targets) in place of labels. */
 LS_API ls_status ls_dataset_from_targets(ls_dataset **out, const ls_dataset_info *info, const float *images,
 					 const float *targets);
+
+/* A dataset of text samples (samples) in the program's memory; segments may be NULL. info->tokens_max and
+ * info->masked_max are of the longest sample and of the most tokens to predict in one. `targets`: float targets
+ * (samples, info->targets) in place of labels; NULL where info->targets is 0. Samples and their arrays are checked, not
+ * copied, and must outlive the dataset. */
+LS_API ls_status ls_dataset_from_texts(ls_dataset **out, const ls_dataset_info *info, const ls_text_sample *samples,
+				       const float *targets);
 
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 

@@ -78,7 +78,8 @@ typedef struct ls_model_facts {
 	uint64_t fingerprint;        /* of parameters and running statistics, as ls_train() reports it */
 	int predicts_next;           /* a language model: its outputs are the tokens that may come next */
 	ls_task task;                /* what its outputs are: scores of classes, of labels, or numbers */
-	uint64_t reserved[7];        /* 0 */
+	uint64_t masked_max;         /* text: most tokens that a sample can have to predict; 0: the loss is of none */
+	uint64_t reserved[6];        /* 0 */
 } ls_model_facts;
 LS_API ls_status ls_model_describe(const ls_model *model, ls_model_facts *out);
 

@@ -126,7 +126,8 @@ typedef struct ls_trainer_report {
 
 /*
  * Forward, backward and update on 1 to options.batch samples. The report may be NULL. Samples are checked first: labels
- * and tokens out of range and numbers that are not finite are LS_EINVALID, and nothing has happened. LS_ENUMERIC: the
+ * and tokens out of range, numbers that are not finite and text with nothing to predict where that is what is trained
+ * are LS_EINVALID, and nothing has happened. LS_ENUMERIC: the
  * loss is not finite; the update is done, and the weights are useless.
  *
  * The first step that ends with a micro-batch of a new size allocates memory for it; others allocate nothing.

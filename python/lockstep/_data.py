@@ -13,6 +13,7 @@ from lockstep._arrays import Floats, Labels, Normalisation
 from lockstep._binding import ffi
 from lockstep._handle import Handle
 from lockstep._library import Caught, Options, Path, c_text, check, lib, number, text
+from lockstep._text import Texts
 
 
 TASKS = ("classification", "multi-label", "regression")  # in the order of ls_task
@@ -53,6 +54,7 @@ class Dataset(Handle):
         vocab: Optional[Path] = None,
         cased: bool = False,
         tokens: int = 0,
+        next_token: bool = False,
         phrases: bool = False,
         replace_invalid: bool = False,
         image_size: int = 0,
@@ -76,8 +78,9 @@ class Dataset(Handle):
         `cache` keeps decoded images: "auto", "off" or a folder.
 
         Text: `vocab` is the vocabulary file of the tokenizer, `cased` keeps case and accents, `tokens` is the longest
-        sample (0: the default), `phrases` takes every phrase of a treebank (sst5), not whole sentences alone, and
-        `replace_invalid` replaces bytes that are not UTF-8, which are an error otherwise.
+        sample (0: the default), `next_token` is for language models (each token predicts the next), `phrases` takes
+        every phrase of a treebank (sst5), not whole sentences alone, and `replace_invalid` replaces bytes that are not
+        UTF-8, which are an error otherwise.
 
         Tables (CSV, TSV, JSONL): `target` names the columns to predict, `task` is "classification", "multi-label" or
         "regression", `text_column` is the column of text, `skip_bad` how many bad rows may be left out, and `columns`
@@ -86,7 +89,7 @@ class Dataset(Handle):
             raise ValueError(f"split={split!r}; it is 'train' or 'test'")
         options = Options("ls_dataset_options")
         options.set(name=name, dir=dir, samples=samples, seed=seed, classes=classes, vocab=vocab, cased=int(cased),
-                    tokens=tokens, phrases=int(phrases), replace_invalid=int(replace_invalid), image_size=image_size, cache=cache,
+                    tokens=tokens, next_token=int(next_token), phrases=int(phrases), replace_invalid=int(replace_invalid), image_size=image_size, cache=cache,
                     target=target, task=task, text_column=text_column, skip_bad=skip_bad, columns=columns,
                     split=lib.LS_SPLIT_TRAIN if split == "train" else lib.LS_SPLIT_TEST)  # fmt: skip
         if normalisation is not None:
@@ -140,11 +143,9 @@ class Dataset(Handle):
             info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
             make, wanted = lib.ls_dataset_from_arrays, _arrays.pointer(numbers, "int32_t")
         else:
-            if task not in TASKS:
-                raise ValueError(f"task={task!r}; it is one of {', '.join(map(repr, TASKS))}")
             values = _arrays.targets(targets, "targets", len(pixels))
             info = _info(name, len(pixels), pixels.shape[1:], values.shape[1])
-            info.task, info.targets = TASKS.index(task), values.shape[1]
+            info.task, info.targets = _task(task), values.shape[1]
             make, wanted = lib.ls_dataset_from_targets, _arrays.pointer(values, "float")
         kept = [_arrays.pointer(pixels, "float"), wanted]
         return cls._made(lambda out: make(out, info, *kept), kept)
@@ -186,37 +187,55 @@ class Dataset(Handle):
 
     @classmethod
     def from_tokens(
-        cls, samples: Sequence[Any], labels: Any, *, vocabulary: int, classes: Optional[int] = None, name: str = "tokens"
+        cls,
+        samples: Sequence[Any],
+        labels: Optional[Any] = None,
+        *,
+        vocabulary: int,
+        classes: Optional[int] = None,
+        targets: Optional[Any] = None,
+        task: str = "regression",
+        segments: Optional[Sequence[Any]] = None,
+        token_labels: Optional[Sequence[Any]] = None,
+        name: str = "tokens",
     ) -> Dataset:
-        """Text to classify: `samples` are sequences of token ids from 0 to `vocabulary` - 1, with labels (N)."""
-        rows = [_tokens(row, vocabulary, f"sample {i}") for i, row in enumerate(samples)]
-        numbers = _arrays.labels(labels, "labels", len(rows))
-        known = classes if classes is not None else _classes(numbers)
-        if numbers.size and (numbers.min() < 0 or numbers.max() >= known):
-            raise ValueError(f"labels: {numbers.min()} to {numbers.max()}; labels are 0 to {known - 1}")
-        caught = Caught()
+        """Text: `samples` are sequences of token ids from 0 to `vocabulary` - 1, each as long as it is, without padding.
 
-        def read(_: Any, index: int, epoch: int, out: Any) -> int:
-            out.length, out.masked, out.label = len(rows[index]), 0, int(numbers[index])
-            ffi.memmove(out.tokens, rows[index], rows[index].nbytes)
-            if out.segments != ffi.NULL:
-                ffi.memmove(out.segments, bytes(rows[index].nbytes), rows[index].nbytes)
-            return int(lib.LS_OK)
+        To classify, give labels (N), or float targets and their task as in from_arrays(). `segments` are a 0 or 1 for
+        every token, for pairs of sentences. To pretrain, also give `token_labels`: for every token the id to predict
+        there, or -100 where nothing is.
 
-        def measure(_: Any, index: int, epoch: int, length: Any, masked: Any) -> int:
-            length[0], masked[0] = len(rows[index]), 0
-            return int(lib.LS_OK)
-
-        info = _info(name, len(rows), (0, 0, 0), known)
-        info.tokens_max = max((len(row) for row in rows), default=0)
-        info.vocabulary = vocabulary
-        ops = ffi.new("ls_dataset_ops *")
-        kept = [
-            caught.callback("ls_status(void *, uint64_t, uint64_t, ls_text_sample *)", read, lib.LS_EINVALID),
-            caught.callback("ls_status(void *, uint64_t, uint64_t, int *, int *)", measure, lib.LS_EINVALID),
-        ]
-        ops.read_text, ops.measure_text = kept
-        return cls._made(lambda out: lib.ls_dataset_new(out, info, ops, ffi.NULL), kept, caught)
+        Without labels and targets the dataset is for a language model: each token predicts the next, and the last one
+        is only predicted. `token_labels` may then leave some out: the label of a token is the token itself, or -100 if
+        it is not to be predicted. See Trainer.step()."""
+        vocabulary = number("vocabulary", vocabulary, "int")
+        text = Texts(samples, vocabulary, segments)
+        if not len(text):
+            raise ValueError("samples: there are none")
+        if labels is not None and targets is not None:
+            raise TypeError("give labels or targets, not both")
+        known, floats = 1, None
+        if labels is not None:
+            numbers = _arrays.labels(labels, "labels", len(text))
+            known = classes if classes is not None else _classes(numbers)
+            if numbers.min() < 0 or numbers.max() >= known:
+                raise ValueError(f"labels: {numbers.min()} to {numbers.max()}; labels are 0 to {known - 1}")
+            text.set_labels(numbers)
+        elif targets is not None:
+            floats = _arrays.targets(targets, "targets", len(text))
+            known = floats.shape[1]
+        elif classes is not None:
+            raise TypeError("classes: without labels the dataset is for a language model, which has none")
+        if labels is None and targets is None:
+            text.predict_next(token_labels)
+        elif token_labels is not None:
+            text.predict_masked(token_labels)
+        info = _info(name, len(text), (0, 0, 0), known)
+        info.tokens_max, info.masked_max, info.vocabulary = text.longest(), text.most_predicted(), vocabulary
+        if floats is not None:
+            info.task, info.targets = _task(task), known
+        wanted = _arrays.pointer(floats, "float") if floats is not None else ffi.NULL
+        return cls._made(lambda out: lib.ls_dataset_from_texts(out, info, text.samples, wanted), [text, wanted])
 
     @classmethod
     def _made(cls, make: Callable[[Any], int], kept: List[Any], caught: Optional[Caught] = None) -> Dataset:
@@ -304,7 +323,8 @@ def as_dataset(data: Any, what: str) -> Dataset:
         return data
     if isinstance(data, tuple) and len(data) == 2:
         return Dataset.from_arrays(data[0], data[1])
-    raise TypeError(f"{what}: a Dataset or (images, labels), not {type(data).__name__}; wrap() makes one of a Python class")
+    raise TypeError(f"{what}: a Dataset or (images, labels), not {type(data).__name__}; wrap() makes one of a Python class, "
+                    "from_tokens() of text")
 
 
 def pixels_of(shape: Tuple[int, ...]) -> int:
@@ -342,6 +362,12 @@ def _classes(numbers: Labels) -> int:
     return int(numbers.max()) + 1 if numbers.size else 0
 
 
+def _task(task: str) -> int:
+    if task not in TASKS:
+        raise ValueError(f"task={task!r}; it is one of {', '.join(map(repr, TASKS))}")
+    return TASKS.index(task)
+
+
 def _whole(number: Any, what: str) -> int:
     array = np.asarray(number)
     if array.ndim != 0 or array.dtype.kind not in "iub":
@@ -355,15 +381,6 @@ def _sample(sample: Any, index: int) -> Tuple[Any, Any]:
     except (TypeError, ValueError):
         raise TypeError(f"sample {index} is of type {type(sample).__name__}, not a pair (image, label)") from None
     return image, label
-
-
-def _tokens(row: Any, vocabulary: int, what: str) -> Labels:
-    array = np.asarray(row)
-    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-        raise ValueError(f"{what}: tokens are a sequence of at least one whole number")
-    if int(array.min()) < 0 or int(array.max()) >= vocabulary:
-        raise ValueError(f"{what}: tokens {array.min()} to {array.max()}; they are 0 to {vocabulary - 1}")
-    return np.ascontiguousarray(array, dtype=np.int32)
 
 
 class DatasetRow(NamedTuple):

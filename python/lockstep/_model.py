@@ -19,6 +19,7 @@ from lockstep._graph import Graph
 from lockstep._handle import no_copies
 from lockstep._library import Caught, Options, Path, c_text, check, interruptible, lib, number, text
 from lockstep._samples import Samples
+from lockstep._text import Texts
 
 # Ctrl-C is seen between calls of C, which get as many samples as take this time, and no more than that. No prediction depends on that.
 CHUNK_S, CHUNK = 0.2, 4096
@@ -155,6 +156,7 @@ class Model(Samples):
         self.predicts_next: bool = bool(facts.predicts_next)
         self.tokens_max: int = facts.tokens_max
         self.vocabulary: int = facts.vocabulary
+        self.masked_max: int = facts.masked_max
         self.outputs: int = facts.outputs
         self.task: str = TASKS[facts.task]
         self.parameter_count: int = facts.parameters
@@ -206,7 +208,7 @@ class Model(Samples):
         a list of texts or of sequences of token ids, and `segments`, if given, a list with a 0 or 1 for every token.
         read_image() and read_row() make samples from files and rows of tables. Ctrl-C ends a long prediction.
         """
-        samples = _Text(self, x, segments) if self.is_text else self._images(x, segments).finite()
+        samples = self._text(x, segments) if self.is_text else self._images(x, segments).finite()
         logits = np.empty((len(samples), self.outputs), dtype=np.float32)
         out = _arrays.pointer(logits, "float")
         first, chunk, smallest = 0, _smallest_chunk(), _smallest_chunk()
@@ -271,6 +273,11 @@ class Model(Samples):
 
         interruptible(call, stop)
         return [text.decode(errors="replace") for text in written]
+
+    def _text(self, x: Any, segments: Any) -> _Text:
+        found = _Text(self, x, segments)
+        found.check_length(self.tokens_max)
+        return found
 
     def _images(self, x: Any, segments: Any) -> _Images:
         if segments is not None:
@@ -409,41 +416,11 @@ class _Images:
         return int(lib.ls_model_predict(model, self.pointer + first * math.prod(self.array.shape[1:]), count, out))
 
 
-class _Text:
-    """Sequences of tokens to predict, or to train on with `labels`."""
+class _Text(Texts):
+    """Sequences of tokens to predict, or to train on."""
 
-    def __init__(self, model: Model, x: Sequence[Any], segments: Optional[Sequence[Any]], labels: Optional[Any] = None) -> None:
-        if isinstance(x, (str, bytes)):
-            raise TypeError("x: a sequence of texts, or of token ids, not one text; put it into a list")
-        if segments is not None and len(segments) != len(x):
-            raise ValueError(f"segments: {len(segments)} for {len(x)} samples")
-        self.rows: List[Any] = []
-        self.samples = ffi.new("ls_text_sample[]", len(x))
-        for i, row in enumerate(x):
-            sample = self.samples[i]
-            row = model.tokenize(row).tokens if isinstance(row, str) else row
-            sample.tokens = self._keep(row, model.vocabulary, f"sample {i}: tokens")
-            sample.length = len(self.rows[-1])
-            if sample.length > model.tokens_max:
-                raise ValueError(f"sample {i}: {sample.length} tokens; the model takes up to {model.tokens_max}")
-            if segments is not None:
-                sample.segments = self._keep(segments[i], 2, f"sample {i}: segments")
-                if len(self.rows[-1]) != sample.length:
-                    raise ValueError(f"sample {i}: {len(self.rows[-1])} segments for {sample.length} tokens")
-            if labels is not None:
-                sample.label = int(labels[i])
-
-    def _keep(self, row: Any, limit: int, what: str) -> Any:
-        array = np.asarray(row)
-        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-            raise TypeError(f"{what} must be a sequence of at least one whole number")
-        if int(array.min()) < 0 or int(array.max()) >= limit:
-            raise ValueError(f"{what} {array.min()} to {array.max()}; they are 0 to {limit - 1}")
-        self.rows.append(np.ascontiguousarray(array, dtype=np.int32))
-        return _arrays.pointer(self.rows[-1], "int32_t")
-
-    def __len__(self) -> int:
-        return len(self.samples)
+    def __init__(self, model: Model, x: Sequence[Any], segments: Optional[Sequence[Any]]) -> None:
+        super().__init__(x, model.vocabulary, segments, lambda words: model.tokenize(words).tokens)
 
     def predict(self, model: Any, first: int, count: int, out: Any) -> int:
         return int(lib.ls_model_predict_text(model, self.samples + first, count, out))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Iterator, List, MutableMapping, NamedTuple, Optional,
-                    Union)  # fmt: skip
+                    Sequence, Union)  # fmt: skip
 
 import numpy as np
 
@@ -141,19 +141,47 @@ class Trainer(Handle):
 
     # ---- steps
 
-    def step(self, x: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None, indices: Optional[Any] = None) -> Report:
+    def step(
+        self,
+        x: Any,
+        labels: Optional[Any] = None,
+        *,
+        targets: Optional[Any] = None,
+        segments: Optional[Sequence[Any]] = None,
+        token_labels: Optional[Sequence[Any]] = None,
+        indices: Optional[Any] = None,
+    ) -> Report:
         """Forward, backward and update on 1 to `batch` samples: images (N, C, H, W) as for Model.predict(), or
         sequences of tokens, and labels (N) or float targets (N, outputs). `indices` number the samples, for
-        dropout."""
-        batch = _Batch(self._model, x, labels, targets, indices)
+        dropout.
+
+        Text: N sequences of token ids, each as long as it is, without padding. `segments`: a 0 or 1 for every token
+        (transformers' token_type_ids), for pairs of sentences.
+
+        `token_labels` are transformers' labels: for every token the id to predict, or -100 where nothing is. A
+        language model learns from the tokens alone, step(x): each predicts the next, and the last one is only
+        predicted, so samples have 2 to tokens_max + 1 tokens. With token_labels some can be left out; the label of a
+        token is the token itself, it is predicted at the token before it, and every sample must have one. A model in
+        pretraining needs labels and token_labels, and predicts the ids where they stand; some samples may have
+        none."""
+        batch = _Batch(self._model, x, labels, targets, segments, token_labels, indices)
         with self._alone("step()") as pointer:
             check(lib.ls_trainer_step(pointer, batch.pointer, self._report))
             return report_of(self._report)
 
-    def backward(self, x: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None, indices: Optional[Any] = None) -> Report:
-        """Forward and backward alone: the gradient is kept, the weights stay. If it is called again before update(),
-        gradients add up to that of all samples together."""
-        batch = _Batch(self._model, x, labels, targets, indices)
+    def backward(
+        self,
+        x: Any,
+        labels: Optional[Any] = None,
+        *,
+        targets: Optional[Any] = None,
+        segments: Optional[Sequence[Any]] = None,
+        token_labels: Optional[Sequence[Any]] = None,
+        indices: Optional[Any] = None,
+    ) -> Report:
+        """Forward and backward alone, of samples as for step(): the gradient is kept, the weights stay. If it is called
+        again before update(), gradients add up to that of all samples together."""
+        batch = _Batch(self._model, x, labels, targets, segments, token_labels, indices)
         with self._alone("backward()") as pointer:
             check(lib.ls_trainer_backward(pointer, batch.pointer, self._report))
             return report_of(self._report)
@@ -200,13 +228,24 @@ class Trainer(Handle):
             finally:
                 lib.ls_trainer_set_hook(pointer, ffi.NULL, ffi.NULL)
 
-    def evaluate(self, data: Any, labels: Optional[Any] = None, *, targets: Optional[Any] = None) -> EvalResult:
-        """Loss and accuracy with the current weights, of a Dataset, or of images (or token ids) and their labels or
-        float targets, as many as there are. Nothing is updated. Ctrl-C ends it after a micro-batch."""
-        if labels is None and targets is None:
+    def evaluate(
+        self,
+        data: Any,
+        labels: Optional[Any] = None,
+        *,
+        targets: Optional[Any] = None,
+        segments: Optional[Sequence[Any]] = None,
+        token_labels: Optional[Sequence[Any]] = None,
+    ) -> EvalResult:
+        """Loss and accuracy with the current weights, of a Dataset, or of samples as for step(), as many as there are.
+        Nothing is updated. Ctrl-C ends it after a micro-batch."""
+        given = dict(labels=labels, targets=targets, segments=segments, token_labels=token_labels)
+        if isinstance(data, Dataset) and any(value is not None for value in given.values()):
+            raise TypeError(f"{next(name for name, value in given.items() if value is not None)}: a Dataset has its own")
+        if isinstance(data, Dataset) or (labels is None and targets is None and not self._model.masked_max):
             dataset = as_dataset(data, "data")
             return self._evaluate(lib.ls_trainer_evaluate_dataset, dataset._turn, dataset._caught)
-        batch = _Batch(self._model, data, labels, targets, None)
+        batch = _Batch(self._model, data, labels, targets, segments, token_labels, None)
         return self._evaluate(lib.ls_trainer_evaluate, lambda: contextlib.nullcontext(batch.pointer), Caught())
 
     def _evaluate(
@@ -292,18 +331,31 @@ EMPTY_BATCH = Options("ls_batch").pointer
 class _Batch:
     """ls_batch of arrays, which it keeps."""
 
-    def __init__(self, model: Model, x: Any, labels: Any, targets: Optional[Any], indices: Optional[Any]) -> None:
-        if (labels is None) == (targets is None):
+    def __init__(
+        self,
+        model: Model,
+        x: Any,
+        labels: Any,
+        targets: Optional[Any],
+        segments: Optional[Sequence[Any]],
+        token_labels: Optional[Sequence[Any]],
+        indices: Optional[Any],
+    ) -> None:
+        if model.predicts_next and (labels is not None or targets is not None):
+            raise TypeError(f"{'labels' if labels is not None else 'targets'}: a language model predicts tokens; leave them out, and each token "
+                            "predicts the next, or give token_labels")  # fmt: skip
+        if not model.predicts_next and (labels is None) == (targets is None):
             raise TypeError(f"give labels or targets, not {'both' if targets is not None else 'neither'}")
         self.pointer = ffi.new("ls_batch *", EMPTY_BATCH[0])
         self.kept: List[Any] = []
         if model.is_text:
-            numbers = _arrays.labels(labels if labels is not None else np.zeros(len(x), dtype=np.int32), "labels", len(x))
-            text = _Text(model, x, None, numbers)
+            text = _text_of(model, x, labels, segments, token_labels)
             self.kept += [text]
             self.pointer.count, self.pointer.text = len(text), text.samples
         else:
-            pixels = model._images(x, None)
+            if token_labels is not None:
+                raise TypeError("token_labels are for models of text")
+            pixels = model._images(x, segments)
             self.kept.append(pixels.pointer)
             self.pointer.count, self.pointer.images = len(pixels), pixels.pointer
             if labels is not None:
@@ -319,6 +371,24 @@ class _Batch:
                 raise ValueError(f"indices: shape {places.shape} does not fit ({self.pointer.count},)")
             self.kept.append(_arrays.pointer(places, "uint64_t"))
             self.pointer.indices = self.kept[-1]
+
+
+def _text_of(model: Model, x: Any, labels: Any, segments: Optional[Sequence[Any]], token_labels: Optional[Sequence[Any]]) -> _Text:
+    """Text to learn from: what it needs follows from the model."""
+    text = _Text(model, x, segments)
+    if labels is not None:
+        text.set_labels(_arrays.labels(labels, "labels", len(text)))
+    if model.predicts_next:
+        text.predict_next(token_labels)
+    elif model.masked_max and token_labels is None:
+        raise TypeError("token_labels: the model predicts masked tokens and needs the id of each, -100 for the other tokens")
+    elif model.masked_max:
+        assert token_labels is not None
+        text.predict_masked(token_labels)
+    elif token_labels is not None:
+        raise TypeError(f"token_labels: {model!r} predicts no tokens; Model(..., masked=N) makes one for pretraining")
+    text.check_length(model.tokens_max)
+    return text
 
 
 class Gradients(MutableMapping[str, Floats]):

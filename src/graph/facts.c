@@ -182,6 +182,14 @@ int ls_graph_classifies(const ls_graph *graph)
 	return 0;
 }
 
+int ls_graph_predicts_tokens(const ls_graph *graph)
+{
+	for (int i = 0; i < graph->loss_count; i++)
+		if (graph->values[graph->losses[i].inputs[0]].domain == LS_MASKED)
+			return 1;
+	return 0;
+}
+
 ls_task ls_graph_task(const ls_graph *graph)
 {
 	if (ls_graph_classifies(graph))

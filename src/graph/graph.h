@@ -135,6 +135,9 @@ double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_paddin
 /* A loss of what it predicts is cross-entropy. */
 int ls_graph_classifies(const ls_graph *graph);
 
+/* A loss is of masked positions: it learns from tokens to predict. */
+int ls_graph_predicts_tokens(const ls_graph *graph);
+
 /* What float targets are for it, by the losses of what it predicts. */
 ls_task ls_graph_task(const ls_graph *graph);
 

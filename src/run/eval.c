@@ -29,6 +29,7 @@
 #include "trained/class_names.h"
 #include "trained/trained.h"
 #include "trainer/evaluate.h"
+#include "trainer/token_targets.h"
 
 typedef struct evaluation {
 	const ls_eval_options *options;
@@ -319,6 +320,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(check_data(e));
 	warn_of_idle_options(e);
 	LS_TRY(ls_trained_load(&e->trained, ls_dataset_describe(e->set)));
+	LS_TRY(ls_token_targets_check_set(e->trained.graph, e->set));
 	LS_TRY(check_classes(e));
 	LS_TRY(make_evaluator(e));
 	if (o->logits)

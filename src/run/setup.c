@@ -148,11 +148,11 @@ static ls_status open_data(ls_setup *s)
 
 /* Data that have but one label can be listed and looked at; there is nothing to learn from
  * them, but to predict tokens. */
-static ls_status check_classes(const ls_dataset *set)
+static ls_status check_classes(const ls_dataset *set, const ls_train_options *o)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
 
-	if (info->classes >= 2 || info->masked_max > 0 || info->targets > 0)
+	if (ls_train_predicts_next(o) || info->classes >= 2 || info->masked_max > 0 || info->targets > 0)
 		return LS_OK;
 	if (info->classes == 1 && set->class_names)
 		return ls_fail(LS_EFORMAT, "%s: all samples are of class '%s'; training needs at least two classes",
@@ -170,17 +170,17 @@ static ls_status build_graph(ls_setup *s)
 		LS_TRY(ls_model_begin_training(s->options->model_handle));
 		s->lender = s->options->model_handle;
 	}
-	LS_TRY(check_classes(s->train_set));
+	LS_TRY(check_classes(s->train_set, s->options));
 	if (!s->graph) {
 		LS_TRY(ls_train_build_model(&s->own_graph, s->options, info));
 		s->graph = s->own_graph;
 	}
-	LS_TRY(ls_graph_fits(s->graph, info));
+	LS_TRY(ls_graph_fits_set(s->graph, s->train_set));
 	LS_TRY(ls_graph_set_precision(s->graph, s->options->precision));
 	s->resolved.precision = ls_precision_name_at(s->graph->precision); /* never "auto" */
 	LS_TRY(ls_graph_set_conv(s->graph, s->options->conv));
 	LS_TRY(ls_graph_freeze(s->graph, s->options->freeze));
-	return s->test_set ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
+	return s->test_set ? ls_graph_fits_set(s->graph, s->test_set) : LS_OK;
 }
 
 static ls_status count_steps(ls_setup *s)
@@ -520,6 +520,7 @@ ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uin
 {
 	ls_batches_options options = { .layout = &s->layout,
 				       .dataset = s->train_set,
+				       .graph = s->graph,
 				       .seed = s->options->seed,
 				       .microbatch = s->batches.microbatch,
 				       .global_batch = s->batches.global,

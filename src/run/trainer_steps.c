@@ -305,6 +305,7 @@ static ls_status open_batches(ls_trainer *t, const ls_dataset *dataset, uint64_t
 	uint64_t of_epoch = ls_loader_steps(samples, t->settings.batch);
 	ls_batches_options options = { .layout = &t->layout,
 				       .dataset = dataset,
+				       .graph = t->node->graph,
 				       .seed = t->settings.seed,
 				       .microbatch = t->settings.micro_batch,
 				       .global_batch = t->settings.batch,
@@ -349,7 +350,7 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 	LS_TRY(ls_handle_check(dataset, LS_DATASET_KIND));
 	if (steps < 0)
 		return ls_fail(LS_EINVALID, "the number of steps is negative");
-	LS_TRY(ls_graph_fits(t->node->graph, ls_dataset_describe(dataset)));
+	LS_TRY(ls_graph_fits_set(t->node->graph, dataset));
 	if (ls_dataset_describe(dataset)->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(dataset)->name);
@@ -388,7 +389,7 @@ static ls_status evaluate(ls_trainer *t, const ls_dataset *dataset, ls_eval_resu
 					 .is_quiet = 1 };
 	ls_evaluator *evaluator = NULL;
 
-	LS_TRY(ls_graph_fits(node->graph, ls_dataset_describe(dataset)));
+	LS_TRY(ls_graph_fits_set(node->graph, dataset));
 	LS_TRY(ls_evaluator_new(&evaluator, &options));
 	ls_evaluator_set_stop(evaluator, is_stopping, t);
 	ls_status status = ls_evaluator_run(evaluator, node->params, node->buffers, NULL, NULL, result);
@@ -407,7 +408,7 @@ ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, 
 	return ls_trainer_end(t, &outer, evaluate(t, dataset, result));
 }
 
-/* Arrays as a dataset. */
+/* Images as a dataset. */
 typedef struct view {
 	const ls_batch *batch;
 	size_t floats, outputs; /* per sample */
@@ -430,43 +431,9 @@ static ls_status view_read_targets(void *self, uint64_t index, float *targets)
 	return LS_OK;
 }
 
-static ls_status view_read_text(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
-{
-	const ls_text_sample *from = &((const view *)self)->batch->text[index];
-	size_t tokens = (size_t)from->length * sizeof(int32_t), masked = (size_t)from->masked * sizeof(int32_t);
-
-	(void)epoch;
-	out->length = from->length;
-	out->masked = from->masked;
-	out->label = from->label;
-	memcpy(out->tokens, from->tokens, tokens);
-	if (from->segments)
-		memcpy(out->segments, from->segments, tokens);
-	else
-		memset(out->segments, 0, tokens);
-	if (masked > 0) {
-		memcpy(out->places, from->places, masked);
-		memcpy(out->targets, from->targets, masked);
-	}
-	return LS_OK;
-}
-
-static ls_status view_measure(void *self, uint64_t index, uint64_t epoch, int *length, int *masked)
-{
-	const ls_text_sample *from = &((const view *)self)->batch->text[index];
-
-	(void)epoch;
-	*length = from->length;
-	*masked = from->masked;
-	return LS_OK;
-}
-
 ls_status ls_trainer_evaluate(ls_trainer *t, const ls_batch *batch, ls_eval_result *result)
 {
-	static const ls_dataset_ops ops = { .read = view_read,
-					    .read_text = view_read_text,
-					    .measure_text = view_measure,
-					    .read_targets = view_read_targets };
+	static const ls_dataset_ops ops = { .read = view_read, .read_targets = view_read_targets };
 	ls_batch own;
 
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
@@ -491,7 +458,8 @@ ls_status ls_trainer_evaluate(ls_trainer *t, const ls_batch *batch, ls_eval_resu
 				 .masked_max = graph->masked_max };
 	ls_dataset *set = NULL;
 
-	LS_TRY(ls_dataset_new(&set, &info, &ops, &v));
+	LS_TRY(is_text ? ls_dataset_from_texts(&set, &info, own.text, own.targets)
+		       : ls_dataset_new(&set, &info, &ops, &v));
 	ls_status status = ls_trainer_evaluate_dataset(t, set, result);
 	ls_dataset_free(set);
 	return status;

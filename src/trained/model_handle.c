@@ -329,6 +329,7 @@ ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 				 .outputs = graph->values[graph->logits].channels,
 				 .predicts_next = graph->predicts_next,
 				 .task = t->task,
+				 .masked_max = ls_graph_predicts_tokens(graph) ? (uint64_t)graph->masked_max : 0,
 				 .parameters = graph->params.trainable };
 
 	LS_TRY(ls_params_fingerprint(&graph->params, t->params, t->buffers, &facts.fingerprint));

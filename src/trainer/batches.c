@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/transforms/transforms.h"
+#include "trainer/token_targets.h"
 
 static ls_status make_arrays(ls_batches *f, int64_t microbatches)
 {
@@ -155,5 +156,7 @@ ls_status ls_batches_next(void *context, int device, const ls_microbatch **micro
 	ls_batches *f = context;
 
 	LS_TRY(ls_loader_next(f->loader[device], microbatch));
+	if (*microbatch)
+		LS_TRY(ls_token_targets_check_microbatch(f->options.graph, f->options.dataset, *microbatch));
 	return f->log.lines && *microbatch ? ls_sample_log_add(&f->log, device, *microbatch) : LS_OK;
 }

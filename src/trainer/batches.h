@@ -26,6 +26,7 @@ typedef struct ls_batches_options {
 	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
 	const char *sample_log;                 /* directory of sample_log.h; NULL: none. Borrowed */
 	uint64_t generation;                    /* of this start, for the log */
+	const ls_graph *graph;                  /* that the samples are for. Borrowed */
 } ls_batches_options;
 
 /* A step that is assigned. */

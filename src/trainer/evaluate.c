@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/task.h"
 #include "metrics/progress.h"
+#include "trainer/token_targets.h"
 #include "trainer/trainer.h"
 
 /* What a micro-batch came to. The first record that a node sends is no micro-batch: its `correct` says that the node
@@ -112,6 +113,15 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 			       in->channels, in->height, in->width, info->name, info->channels, info->height,
 			       info->width);
 	return classes_fit(graph, info);
+}
+
+ls_status ls_graph_fits_set(const ls_graph *graph, const ls_dataset *set)
+{
+	const ls_dataset_info *info = ls_dataset_describe(set);
+
+	if (graph->finished && info->tokens_max > 0) /* says more than that it has other classes */
+		LS_TRY(ls_token_targets_check_set(graph, set));
+	return ls_graph_fits(graph, info);
 }
 
 static size_t classes_of(const ls_graph *graph)
@@ -372,6 +382,8 @@ static ls_status run_device(pass *p, int device)
 		LS_TRY(ls_loader_next(d->loader, &microbatch));
 		if (!microbatch)
 			break;
+		LS_TRY(ls_token_targets_check_microbatch(p->evaluator->options.graph, p->evaluator->options.dataset,
+							 microbatch));
 		run_microbatch(p, d, microbatch);
 		if (device == 0)
 			ls_progress_update(p->progress, "test", atomic_load(&p->samples), p->share, "", 0);

@@ -74,4 +74,7 @@ const ls_target_sums *ls_evaluator_sums(const ls_evaluator *evaluator);
 /* A dataset must fit a graph: finished, input shape, classes. */
 ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info);
 
+/* To be trained on or evaluated, it must also have tokens to predict, where those are what the loss is of. */
+ls_status ls_graph_fits_set(const ls_graph *graph, const ls_dataset *set);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "base/status.h"
+#include "trainer/token_targets.h"
 
 size_t ls_sample_floats(const ls_graph *graph)
 {
@@ -77,7 +78,7 @@ static ls_status check_text(const ls_graph *graph, const ls_batch *batch)
 		LS_TRY(check_masked(graph, sample, i));
 		LS_TRY(check_label(graph, i, sample->label));
 	}
-	return LS_OK;
+	return ls_token_targets_check_batch(graph, batch);
 }
 
 /* x - x is 0 for a finite x and NaN for any other; a sum of them needs no branch. */

@@ -140,13 +140,11 @@ static ls_status set_read(void *self, uint64_t index, uint64_t epoch, ls_text_sa
 	const next_tokens *set = self;
 	uint64_t at = first_place(set, epoch) + index * (uint64_t)set->tokens;
 
-	out->length = out->masked = set->tokens;
+	out->length = set->tokens;
 	copy_stream(set, at, set->tokens, out->tokens);
 	copy_stream(set, at + 1, set->tokens, out->targets);
-	for (int i = 0; i < set->tokens; i++) {
-		out->segments[i] = 0;
-		out->places[i] = i;
-	}
+	memset(out->segments, 0, (size_t)set->tokens * sizeof(*out->segments));
+	LS_TRY(ls_text_sample_set_targets(out, out->targets));
 	return ls_file_map_lost(&set->corpus.map) ? set_check(self) : LS_OK;
 }
 

@@ -158,13 +158,13 @@ static void read_pair(const babble *b, uint64_t index, uint64_t epoch, ls_text_s
 }
 
 /* Sentences of 6 to 23 words, whose ends are separators. */
-static void read_stream(const babble *b, uint64_t index, ls_text_sample *out)
+static ls_status read_stream(const babble *b, uint64_t index, ls_text_sample *out)
 {
 	ls_sample_rng draw = sample_draw(b, index);
 	int left = 0, topic = 0;
 	int32_t before = SEPARATOR;
 
-	out->length = out->masked = b->tokens;
+	out->length = b->tokens;
 	for (int i = 0; i < b->tokens; i++) {
 		if (left-- == 0) {
 			topic = below(&draw, TOPICS);
@@ -173,17 +173,17 @@ static void read_stream(const babble *b, uint64_t index, ls_text_sample *out)
 		out->tokens[i] = before;
 		before = left == 0 ? SEPARATOR : plain_word(&draw, topic, before);
 		out->targets[i] = before;
-		out->places[i] = i;
 		out->segments[i] = 0;
 	}
+	return ls_text_sample_set_targets(out, out->targets);
 }
 
 static ls_status babble_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
 	const babble *b = self;
 	if (b->next_token)
-		read_stream(b, index, out);
-	else if (b->pairs)
+		return read_stream(b, index, out);
+	if (b->pairs)
 		read_pair(b, index, epoch, out);
 	else
 		read_sentence(b, index, out);
