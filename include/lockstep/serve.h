@@ -24,9 +24,9 @@ extern "C" {
 typedef struct ls_serve_options {
 	size_t size;        /* set by LS_SERVE_OPTIONS_INIT */
 	const char *listen; /* "127.0.0.1:8080", "[::1]:8080"; port 0: any that is free */
-	/* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only where the address
-	 * is a loopback one, and then the Host header of a request must be localhost, a loopback address or the name in
-	 * `listen`, else it is answered with 421 */
+	/* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only where the
+	 * address is a loopback one, and then the Host header of a request must be localhost, a loopback address or the
+	 * name in `listen`, else it is answered with 421 */
 	const char *token_file;
 	ls_resize resize; /* images of another size */
 

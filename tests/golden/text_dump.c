@@ -5,10 +5,10 @@
  *     text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS [LORA]]
  *
  * The micro-batch is the first SAMPLES training samples of DATA with at most TOKENS tokens, in order, seed 1. Weights
- * are those of the file, or else the initial ones; LORA is the rank of GPT's adapters. OUT becomes a safetensors file: the packed micro-batch
- * (params/packed.h) as it is, `labels`, `logits`, `token_logits` (of one tile, where there are some), `loss`
- * (samples', tokens', weight of the latter), `weight.NAME` unless they were given, and `grad.NAME`, the gradient of the
- * summed loss.
+ * are those of the file, or else the initial ones; LORA is the rank of GPT's adapters. OUT becomes a safetensors file:
+ * the packed micro-batch (params/packed.h) as it is, `labels`, `logits`, `token_logits` (of one tile, where there are
+ * some), `loss` (samples', tokens', weight of the latter), `weight.NAME` unless they were given, and `grad.NAME`, the
+ * gradient of the summed loss.
  */
 #include <lockstep/models.h>
 #include <stdio.h>
