@@ -7,7 +7,8 @@
  *                node.output.width);
  *
  * These are the nodes that run: what is computed together with its neighbour has become part of that (`fused`), and
- * layers that nothing reads are gone. `lockstep models NAME` prints such a table.
+ * layers that nothing reads are gone. ls_model_graph() is the graph of a model in memory. `lockstep models NAME` prints
+ * such a table.
  */
 #ifndef LOCKSTEP_INSPECT_H
 #define LOCKSTEP_INSPECT_H

@@ -27,31 +27,33 @@
  * It is examples/first.c. Compile with: cc first.c $(pkg-config --cflags --libs lockstep)
  *
  * Where to read on:
- *   status.h   how calls report failure
- *   data.h     datasets, by name or your own
- *   text.h     vocabularies for models of text
- *   graph.h    describe your own model
- *   operator.h custom operators and losses, and a check of their gradients
- *   inspect.h  walk a finished graph
- *   models.h   the models that come with Lockstep
- *   hooks.h    callbacks of a run, and a handle that stops it
- *   train.h    training and evaluation, and every setting they take
- *   model.h    a model in memory: load, predict, parameters, save, export
- *   trainer.h  training step by step, in a custom loop
- *   predict.h  predictions for files of images, numbers or text
- *   serve.h    predictions over HTTP
- *   exchange.h an all-reduce with the same bits on any number of ranks, for MPI programs
- *   bench.h    throughput measurements
- *   sweep.h    many of them: published tables, by recipe
- *   faults.h   throughput while nodes are killed
- *   plan.h     forecast the training speed of a job on a cluster
- *   probe.h    what machines and links can do, measured
- *   report.h   tables and plots of what was measured
- *   launch.h   starting nodes on other hosts
- *   names.h    suggestions for mistyped names
- *   bindings.h default values of options, for other languages than C
- *   export.h   how functions of the library are marked
- *   version.h  the version of these headers
+ *   status.h    how calls report failure
+ *   data.h      datasets, by name or your own
+ *   text.h      vocabularies for models of text
+ *   graph.h     describe your own model
+ *   operators.h the list of operators that graph.h makes functions of
+ *   operator.h  custom operators and losses, and a check of their gradients
+ *   inspect.h   walk a finished graph
+ *   models.h    the models that come with Lockstep
+ *   hooks.h     callbacks of a run, and a handle that stops it
+ *   train.h     training and evaluation, and every setting they take
+ *   model.h     a model in memory: load, predict, parameters, save, export
+ *   trainer.h   training step by step, in a custom loop
+ *   generate.h  texts that a language model continues
+ *   predict.h   predictions for files of images, numbers or text
+ *   serve.h     predictions over HTTP
+ *   exchange.h  an all-reduce with the same bits on any number of ranks, for MPI programs
+ *   bench.h     throughput measurements
+ *   sweep.h     many of them: published tables, by recipe
+ *   faults.h    throughput while nodes are killed
+ *   plan.h      forecast the training speed of a job on a cluster
+ *   probe.h     what machines and links can do, measured
+ *   report.h    tables and plots of what was measured
+ *   launch.h    starting nodes on other hosts
+ *   names.h     suggestions for mistyped names
+ *   bindings.h  default values of options, for other languages than C
+ *   export.h    how functions of the library are marked
+ *   version.h   the version of these headers
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. Runs, models and trainers of
  * several threads do not disturb each other; under mpirun a process has one ls_train() at a time. The library prints

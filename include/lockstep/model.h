@@ -79,9 +79,14 @@ typedef struct ls_model_facts {
 	int predicts_next;           /* a language model: its outputs are the tokens that may come next */
 	ls_task task;                /* what its outputs are: scores of classes, of labels, or numbers */
 	uint64_t masked_max;         /* text: most tokens that a sample can have to predict; 0: the loss is of none */
-	uint64_t reserved[6];        /* 0 */
+	const char *precision;       /* that it computes in: "fp32", "bf16" or "bf16-amx". Borrowed */
+	uint64_t reserved[5];        /* 0 */
 } ls_model_facts;
 LS_API ls_status ls_model_describe(const ls_model *model, ls_model_facts *out);
+
+/* What it computes, layer by layer, for lockstep/inspect.h. Borrowed: it lives as long as the model. NULL: there is no
+ * such model. */
+LS_API const ls_graph *ls_model_graph(const ls_model *model);
 
 /* Normalisation of the images that it was trained on; NULL: not known, or text. Borrowed. */
 LS_API const ls_normalisation *ls_model_normalisation(const ls_model *model);
@@ -185,6 +190,10 @@ LS_API ls_status ls_model_save(const ls_model *model, const char *path);
  * file's metadata ("mean", "deviation"). Text is "input_ids", "attention_mask" and, of models that have segments,
  * "token_type_ids", int64 (batch, tokens); a model for pretraining also takes "masked_positions", int64 (batch,
  * masked). The outputs are "logits", and of pretraining "token_logits". Batch, tokens and masked are free.
+ *
+ * The file computes in fp32 whatever the model computes in, which the metadata name ("precision"). The logits of a
+ * model in fp32 are Lockstep's but for rounding, within 1e-5 of the largest one (of 1, where all are smaller); those
+ * of one in bf16 differ by what bf16 rounds, some 1e-3 of the largest.
  */
 LS_API ls_status ls_model_export_onnx(const ls_model *model, const char *path);
 

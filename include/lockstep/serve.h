@@ -14,6 +14,7 @@
 #ifndef LOCKSTEP_SERVE_H
 #define LOCKSTEP_SERVE_H
 
+#include <lockstep/hooks.h>
 #include <lockstep/model.h>
 
 #ifdef __cplusplus
@@ -23,8 +24,9 @@ extern "C" {
 typedef struct ls_serve_options {
 	size_t size;        /* set by LS_SERVE_OPTIONS_INIT */
 	const char *listen; /* "127.0.0.1:8080", "[::1]:8080"; port 0: any that is free */
-	/* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only where the address
-	 * is a loopback one */
+	/* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only where the
+	 * address is a loopback one, and then the Host header of a request must be localhost, a loopback address or the
+	 * name in `listen`, else it is answered with 421 */
 	const char *token_file;
 	ls_resize resize; /* images of another size */
 
@@ -37,6 +39,9 @@ typedef struct ls_serve_options {
 	double timeout;
 	int quiet;  /* print nothing */
 	int unused; /* fills the struct up; stays 0 */
+	/* Ends this call, as ls_serve_stop() does; a handle that was requested before ends it at once. Borrowed; NULL:
+	 * none */
+	const ls_stop *stop;
 } ls_serve_options;
 #define LS_SERVE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -52,10 +57,10 @@ typedef struct ls_serve_result {
 } ls_serve_result;
 
 /*
- * Serve until ls_serve_stop(): then no new request is taken, those that were accepted are answered, and it
- * returns LS_OK. Prints "listening on http://ADDRESS:PORT" on standard output when it is ready. One at a time
- * in a process; no other thread may use the model meanwhile. May raise the soft limit on open files to the
- * hard one. `result` may be NULL.
+ * Serve until ls_serve_stop() or a request of options.stop: then no new request is taken, those that were accepted
+ * are answered, and it returns LS_OK. Prints "listening on http://ADDRESS:PORT" on standard output when it is ready.
+ * One at a time in a process; no other thread may use the model meanwhile. May raise the soft limit on open files to
+ * the hard one. `result` may be NULL.
  */
 LS_API ls_status ls_serve(ls_model *model, const ls_serve_options *options, ls_serve_result *result);
 

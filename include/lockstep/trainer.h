@@ -78,6 +78,10 @@ typedef struct ls_trainer_options {
 	/* "crop:4,flip": random changes of the images of ls_trainer_run(), as in ls_train_options; arrays are taken as
 	 * they are. NULL: none */
 	const char *augment;
+
+	/* "fp32", "bf16", "bf16-amx", "auto": as in ls_train_options. NULL: what the model computes in, that of the run
+	 * it was loaded from, else fp32. From then on the model predicts in it, and files of the model say so. */
+	const char *precision;
 } ls_trainer_options;
 #define LS_TRAINER_OPTIONS_INIT                                                                                        \
 	{                                                                                                              \

@@ -108,15 +108,8 @@ class Graph(Handle, Operators):
         """The layers of a finished graph, in the order in which they run."""
         if not self.finished:
             raise ValueError("the graph is not finished; call finish()")
-        found: List[Node] = []
-        row = ffi.new("ls_graph_node *")
         with self._turn() as graph:
-            while lib.ls_graph_node_at(graph, len(found), row):
-                names = tuple(_parameter(graph, row.param[k]) for k in range(row.params))
-                shape = (row.output.channels, row.output.height, row.output.width)
-                found.append(Node(text(row.operator_name), text(row.layer), tuple(row.input[0 : row.inputs]), shape, names,
-                                  text(row.fused), bool(row.is_loss), row.flop))  # fmt: skip
-        return found
+            return nodes_of(graph)
 
     def _of(self, value: Any) -> Any:
         """The C struct of a value of this graph."""
@@ -152,6 +145,18 @@ class Graph(Handle, Operators):
         if options:
             arguments += [ffi.new(f"{options} *", _fields(function, rows, kept)), ffi.sizeof(options)]
         return getattr(lib, function)(*arguments)
+
+
+def nodes_of(graph: Any) -> List[Node]:
+    """The layers of a finished graph of C."""
+    found: List[Node] = []
+    row = ffi.new("ls_graph_node *")
+    while lib.ls_graph_node_at(graph, len(found), row):
+        names = tuple(_parameter(graph, row.param[k]) for k in range(row.params))
+        shape = (row.output.channels, row.output.height, row.output.width)
+        found.append(Node(text(row.operator_name), text(row.layer), tuple(row.input[0 : row.inputs]), shape, names,
+                          text(row.fused), bool(row.is_loss), row.flop))  # fmt: skip
+    return found
 
 
 def _parameter(graph: Any, index: int) -> str:

@@ -98,10 +98,11 @@ class Trainer(Handle):
 
     `batch` is the largest number of samples of a step. The other keyword arguments have the names and meanings of
     train()'s: micro_batch, optimizer, lr, momentum, beta1, beta2, epsilon, weight_decay, nesterov, clip_norm,
-    schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, freeze, seed, devices, threads, pin, augment.
+    schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, freeze, seed, devices, threads, pin, augment,
+    precision (None: the model's own, of the run it was loaded from, else "fp32").
 
-    The model has the new weights after every call. A step has the same bits on any number of devices and threads. A
-    model has one trainer at a time: close() one before the next.
+    The model has the new weights after every call, and predicts in the trainer's precision from then on. A step has the
+    same bits on any number of devices and threads. A model has one trainer at a time: close() one before the next.
     """
 
     _instead = "save() it, and load() that into a Trainer made there"

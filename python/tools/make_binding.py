@@ -249,17 +249,18 @@ def operators_module(text: str, plain: str, page: pathlib.Path) -> str:
 # ---- settings ---------------------------------------------------------------------------------------------------------
 
 
-def trainer_settings(text: str) -> str:
-    """The fields of ls_trainer_options as a TypedDict."""
+def trainer_settings(include: pathlib.Path) -> str:
+    """The fields of ls_trainer_options as a TypedDict, with the comments of their lines."""
+    text = (include / "lockstep" / "trainer.h").read_text()
     kinds = {"const char *": "str", "int": "bool", "int64_t": "int", "uint64_t": "int", "double": "float", "float": "float"}
     match = re.search(r"typedef struct ls_trainer_options \{(.*?)\} ls_trainer_options;", text, flags=re.S)
     assert match
     lines = []
     for ctype, names, comment in re.findall(r"^\t((?:const )?\w+ \*?)([\w, ]+);[ \t]*(?:/\*(.*?)\*/)?", match.group(1), flags=re.S | re.M):
-        help = " ".join(comment.replace("*", " ").split()).replace("NULL", "None")
+        help = " ".join(re.sub(r"\n\s*\*", " ", comment).split()).replace("NULL", "None")
         for name in names.split(", "):
             if name not in ("size", "unused"):
-                lines.append(f"    {name}: {kinds[ctype.strip()]}\n" + (f'    """{help}"""\n' if help else ""))
+                lines.append(f"    {name}: {kinds[ctype.strip()]}\n" + (f"    {help!r}\n" if help else ""))
     return (
         "\n\nclass TrainerSettings(TypedDict, total=False):\n"
         + '    """Settings of Trainer: the fields of ls_trainer_options."""\n\n'
@@ -308,7 +309,7 @@ def main() -> None:
     ffi.emit_python_code(str(options.out / "_binding.py"))
     page = options.include.parent / "docs" / "operators.md"
     (options.out / "_operators.py").write_text(operators_module(text, plain, page))
-    (options.out / "_settings.py").write_text(settings_module(ffi, ffi.dlopen(str(options.library.resolve()))) + trainer_settings(text))
+    (options.out / "_settings.py").write_text(settings_module(ffi, ffi.dlopen(str(options.library.resolve()))) + trainer_settings(options.include))
 
 
 if __name__ == "__main__":

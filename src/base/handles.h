@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 
+#define LS_STOP_KIND "stop handle" /* of lockstep/hooks.h: runs, trainers and servers take them */
+
 /* `kind` says in messages what it is: "model". Safe from any thread. */
 ls_status ls_handle_add(const void *object, const char *kind);
 

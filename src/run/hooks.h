@@ -13,8 +13,6 @@
 #include "checkpoint/checkpoint.h"
 #include "run/setup.h"
 
-#define LS_STOP_KIND "stop handle" /* handles.h */
-
 /* Requests to stop a run since it began: by its handle, or by ls_train_stop(), which asks all. */
 typedef struct ls_stop_watch {
 	const ls_stop *stop; /* NULL: it has none */

@@ -179,6 +179,8 @@ static ls_status build_graph(ls_setup *s)
 	LS_TRY(ls_graph_set_precision(s->graph, s->options->precision));
 	s->resolved.precision = ls_precision_name_at(s->graph->precision); /* never "auto" */
 	LS_TRY(ls_graph_set_conv(s->graph, s->options->conv));
+	if (s->lender)
+		ls_model_note_arithmetic(s->lender);
 	LS_TRY(ls_graph_freeze(s->graph, s->options->freeze));
 	return s->test_set ? ls_graph_fits_set(s->graph, s->test_set) : LS_OK;
 }

@@ -2,6 +2,7 @@
  * trainer_files.c - lockstep/trainer.h: the state of a trainer as a checkpoint, and back.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/files.h"
 #include "base/handles.h"
@@ -31,7 +32,6 @@ static ls_train_options kept_of(const ls_trainer *t)
 	s.seq_len = m->seq_len;
 	s.phrases = m->phrases;
 	s.replace_invalid = m->replace_invalid;
-	s.precision = m->precision;
 	s.conv = m->conv;
 	return s;
 }
@@ -123,12 +123,24 @@ static ls_status take_schedule(ls_trainer *t, const ls_train_options *s)
 	return LS_OK;
 }
 
-/* The schedule first: it fails before anything is changed. Weights that were read in part are of no use. */
+/* Others would change the bits of the steps to come. */
+static ls_status check_precision(const ls_trainer *t, const ls_train_options *stored, const char *checkpoint)
+{
+	if (strcmp(stored->precision, t->settings.precision) == 0)
+		return LS_OK;
+	return ls_fail(LS_EMISMATCH,
+		       "%s was trained with precision %s, and this trainer has %s; make one with options.precision %s",
+		       checkpoint, stored->precision, t->settings.precision, stored->precision);
+}
+
+/* Precision and schedule first: they fail before anything is changed. Weights that were read in part are of no use. */
 static ls_status load(ls_trainer *t, const char *checkpoint, ls_ckpt_content *content)
 {
 	ls_settings_stored stored = { 0 };
 	ls_status status = read_settings(checkpoint, &stored);
 
+	if (status == LS_OK)
+		status = check_precision(t, &stored.options, checkpoint);
 	if (status == LS_OK)
 		status = take_schedule(t, &stored.options);
 	ls_settings_stored_release(&stored);

@@ -152,7 +152,19 @@ static ls_status check_memory(ls_trainer *t)
 	return ls_memory_plan_check(&plan, &advice);
 }
 
-static ls_status make_node(ls_trainer *t, ls_model *model)
+/* The precision that is asked for, else what the model computes in. */
+static ls_status take_precision(ls_trainer *t, const char *precision)
+{
+	ls_graph *graph = t->model->trained.own_graph;
+
+	t->precision_before = graph->precision;
+	if (precision)
+		LS_TRY(ls_graph_set_precision(graph, precision));
+	t->settings.precision = ls_precision_name_at(graph->precision); /* never "auto" */
+	return LS_OK;
+}
+
+static ls_status make_node(ls_trainer *t, ls_model *model, const char *precision)
 {
 	ls_node_trainer_options o;
 	const ls_optimizer_kind *kind;
@@ -161,6 +173,7 @@ static ls_status make_node(ls_trainer *t, ls_model *model)
 	LS_TRY(ls_optimizer_find(o.optimizer, &kind));
 	LS_TRY(ls_model_begin_training(model));
 	t->model = model;
+	LS_TRY(take_precision(t, precision));
 	LS_TRY(ls_graph_freeze(model->trained.own_graph,
 			       t->settings.freeze)); /* also undoes that of earlier training */
 	ls_graph_keep_unreachable(model->trained.own_graph, ls_optimizer_needs_unreachable(kind, &o.hyper));
@@ -174,7 +187,7 @@ static ls_status make_node(ls_trainer *t, ls_model *model)
 static ls_status make(ls_trainer *t, ls_model *model, const ls_trainer_options *options)
 {
 	LS_TRY(resolve(t, options));
-	LS_TRY(make_node(t, model));
+	LS_TRY(make_node(t, model, options->precision));
 	return ls_arrays_new(&t->arrays, model->trained.graph, t->layout.devices, t->settings.micro_batch,
 			     t->settings.batch);
 }
@@ -205,9 +218,12 @@ ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_opt
 	if (status == LS_OK)
 		status = ls_handle_add(t, LS_TRAINER_KIND);
 	if (status != LS_OK) {
+		if (t->model)
+			model->trained.own_graph->precision = t->precision_before;
 		release(t);
 		return status;
 	}
+	ls_model_note_arithmetic(model);
 	*out = t;
 	return LS_OK;
 }

@@ -29,7 +29,8 @@ struct ls_trainer {
 	char *augment;             /* in settings; NULL: images are taken as they are */
 	ls_transforms transforms;  /* of the dataset of ls_trainer_run(), while that runs */
 	ls_layout layout;
-	ls_node_trainer *node; /* works in the model's stores */
+	ls_precision precision_before; /* of the model's graph */
+	ls_node_trainer *node;         /* works in the model's stores */
 	ls_arrays *arrays;
 	ls_batches batches; /* of the dataset of ls_trainer_run(), while that runs */
 	int reads_dataset;  /* micro-batches come from there */

@@ -78,13 +78,14 @@ ls_status ls_model_export_onnx(const ls_model *model, const char *path)
 	const int has_memory = !n || (mean && deviation);
 	ls_status status = has_memory ? ls_model_class_lines(model, &labels)
 				      : ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels);
-	ls_onnx_pair pairs[5] = { { "model", name } };
+	const char *precision = ls_precision_name_at(t->graph->precision);
+	ls_onnx_pair pairs[6] = { { "model", name }, { "precision", precision } };
 	ls_onnx_options options = { .graph = t->graph,
 				    .params = t->params,
 				    .buffers = t->buffers,
 				    .name = name,
 				    .metadata = pairs,
-				    .metadata_count = 1 };
+				    .metadata_count = 2 };
 
 	if (n) {
 		pairs[options.metadata_count++] = (ls_onnx_pair){ LS_WEIGHTS_MEAN, mean };

@@ -274,6 +274,14 @@ ls_status ls_model_lend(ls_model *model, size_t floats)
 	return make_stores(model, floats);
 }
 
+void ls_model_note_arithmetic(ls_model *model)
+{
+	const ls_graph *graph = model->trained.graph;
+
+	model->trained.settings.precision = ls_precision_name_at(graph->precision);
+	model->trained.settings.conv = ls_conv_algorithm_name_at((size_t)graph->conv_algorithm);
+}
+
 ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data)
 {
 	const ls_normalisation *n = ls_dataset_normalisation(data);
@@ -330,11 +338,17 @@ ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 				 .predicts_next = graph->predicts_next,
 				 .task = t->task,
 				 .masked_max = ls_graph_predicts_tokens(graph) ? (uint64_t)graph->masked_max : 0,
+				 .precision = ls_precision_name_at(graph->precision),
 				 .parameters = graph->params.trainable };
 
 	LS_TRY(ls_params_fingerprint(&graph->params, t->params, t->buffers, &facts.fingerprint));
 	*out = facts;
 	return LS_OK;
+}
+
+const ls_graph *ls_model_graph(const ls_model *model)
+{
+	return ls_handle_check(model, LS_MODEL_KIND) == LS_OK ? model->trained.graph : NULL;
 }
 
 const ls_normalisation *ls_model_normalisation(const ls_model *model)

@@ -62,6 +62,9 @@ ls_status ls_model_begin_training(ls_model *model);
 ls_status ls_model_lend(ls_model *model, size_t floats);
 void ls_model_end_training(ls_model *model);
 
+/* In which precision and by which algorithm its graph multiplies has changed: files of the model say so from now on. */
+void ls_model_note_arithmetic(ls_model *model);
+
 /* It is trained on this data: where it does not know the normalisation of its images, its vocabulary or the names of
  * its classes, they are the data's. */
 ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data);

@@ -167,6 +167,10 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 	int found = 0;
 
 	*out = (ls_dataset_info){ .classes = t->classes };
+	if (input && takes_text(t))
+		return ls_fail(LS_EINVALID,
+			       "options.input is the shape of an image, and model %s takes text; leave it out",
+			       t->settings.model);
 	if (input)
 		return parse_input(input, out);
 	if (!t->is_data_given)

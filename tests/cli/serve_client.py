@@ -19,7 +19,7 @@ def connect():
 
 def head(method="POST", path="/predict", length=None, headers=""):
     body = "" if length is None else f"Content-Length: {length}\r\n"
-    return f"{method} {path} HTTP/1.1\r\nHost: x\r\n{body}{headers}\r\n".encode()
+    return f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{body}{headers}\r\n".encode()
 
 
 def answer(s):
@@ -131,9 +131,9 @@ def slow(seconds):
     whole = json.dumps({"inputs": [samples[0]]}).encode()
     kinds = {
         "silent": b"",
-        "head": b"POST /predict HTTP/1.1\r\nHost: x\r\nX: ",
+        "head": b"POST /predict HTTP/1.1\r\nHost: localhost\r\nX: ",
         "body": head(length=len(whole)),
-        "idle": b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        "idle": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     }
     for name, first in kinds.items():
         s = connect()

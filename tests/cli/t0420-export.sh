@@ -9,6 +9,7 @@ is "a run to export" "$status" 0
 run "$LOCKSTEP" export cnn --onnx cnn.onnx
 is "is exported in silence" "$status$out$err" 0
 ok "with its producer" grep -aq lockstep cnn.onnx
+ok "which says in what it was trained" grep -aqP 'precision\x12\x04fp32' cnn.onnx
 for text in input logits conv1.weight fc2.bias Conv MaxPool Gemm mean 0.1307; do
 	ok "the file has $text" grep -aqF "$text" cnn.onnx
 done
@@ -41,6 +42,17 @@ for a, b in zip(open("computed"), open("predicted"), strict=True):
     for x, y in zip(map(float, a.split(",")), map(float, b.split(",")), strict=True):
         assert abs(x - y) < 1e-4 * max(1, abs(y)), (a, b)'
 
+# bf16: the file computes in fp32, and says what the run did.
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --test-samples 16 --steps 2 --run rounded --precision bf16 --quiet
+run "$LOCKSTEP" export rounded --onnx rounded.onnx
+is "a run in bf16 is exported with a note" "$status $out$err" \
+	"0 note: the model computes in bf16 and the ONNX file in fp32, so logits differ by some 1e-3 of the largest one"
+ok "and with its precision" grep -aqP 'precision\x12\x04bf16' rounded.onnx
+
+# Text has no shape of an image.
+run "$LOCKSTEP" train --model gpt-nano --data babble --samples 16 --test-samples 4 --seq-len 12 --steps 1 --run text --quiet
+fails_with "the shape of an image for a model of text" 2 '--input is the shape of an image, and model gpt-nano takes text; leave it out' \
+	"$LOCKSTEP" export text --onnx x.onnx --input 1x2x3
 fails_with "without a file to write" 2 'give --onnx FILE' "$LOCKSTEP" export cnn
 fails_with "without weights" 2 'RUN' "$LOCKSTEP" export --onnx x.onnx
 fails_with "what is not there" 1 'none' "$LOCKSTEP" export none --onnx x.onnx

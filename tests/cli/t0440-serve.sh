@@ -38,6 +38,7 @@ header='Content-Type: application/json'
 
 start
 like "it says where it listens" "$url" '^http://127\.0\.0\.1:[0-9]+$'
+port=${url##*:}
 is "GET /healthz" "$(ask "$url/healthz") $(cat answer)" '200 {"status":"ok"}'
 is "HEAD works" "$(curl -s -m 60 -I "$url/healthz" | head -n 1 | tr -d '\r')" "HTTP/1.1 200 OK"
 is "GET / describes the model" "$(ask "$url/")" 200
@@ -130,23 +131,31 @@ is "a wrong method" "$(ask "$url/predict") $(ask -X DELETE "$url/") $(ask -d x "
 like "says which is right" "$(curl -s -m 60 -D - -o answer "$url/predict")" '^Allow: POST'
 is "a cut PNG" "$(head -c 80 0.png | ask --data-binary @- "$url/predict")" 400
 like "no HTTP at all" "$(client raw 'hello\r\n\r\n')" '^(400|None)$' # libmicrohttpd closes
-is "a length that is none" "$(client raw 'POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n')" 400
+is "a length that is none" "$(client raw 'POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n')" 400
 for lengths in 'Content-Length: 0\r\nContent-Length: 5' 'Content-Length: 5\r\nTransfer-Encoding: chunked'; do
-	is "two lengths" "$(client raw "GET /healthz HTTP/1.1\r\nHost: x\r\n$lengths\r\n\r\n0\r\n\r\n")" 400
+	is "two lengths" "$(client raw "GET /healthz HTTP/1.1\r\nHost: localhost\r\n$lengths\r\n\r\n0\r\n\r\n")" 400
 done
 for name in 'Content-Length ' 'Content-Length\x0b' 'Content-Length\t' 'X(Y)'; do
 	is "a header name that is none hides no second request: '$name'" \
-		"$(client answers "POST /predict HTTP/1.1\r\nHost: x\r\n$name: 42\r\n\r\nGET /metrics HTTP/1.1\r\nHost: smuggled\r\n\r\n  ")" 400
+		"$(client answers "POST /predict HTTP/1.1\r\nHost: localhost\r\n$name: 42\r\n\r\nGET /metrics HTTP/1.1\r\nHost: smuggled\r\n\r\n  ")" 400
 done
-is "no Host, or two" "$(client raw 'GET /healthz HTTP/1.1\r\n\r\n') $(client raw 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n')" "400 400"
+is "no Host, or two" "$(client raw 'GET /healthz HTTP/1.1\r\n\r\n') $(client raw 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: y\r\n\r\n')" "400 400"
 is "before HTTP/1.1 none is needed" "$(client raw 'GET /healthz HTTP/1.0\r\n\r\n')" 200
+for host in localhost localhost:1 LOCALHOST. 127.0.0.1 "127.0.0.5:$port" '[::1]:80'; do
+	is "a request for $host, which is this machine" "$(ask -H "Host: $host" "$url/")" 200
+done
+# A web page whose name was made to lead to 127.0.0.1 sends that name.
+for host in evil.example "evil.example:$port" localhost.evil.example 127.0.0.1.evil.example 192.168.0.1 '[::2]' "''"; do
+	is "a request for $host, which is another" "$(ask -H "Host: $host" "$url/") $(ask -H "Host: $host" -d @forms.json "$url/predict") $(ask -H "Host: $host" "$url/healthz")" "421 421 421"
+done
+like "says why" "$(cat answer)" 'Host header names another server: without a token this one answers to localhost'
 for coding in gzip xchunked 'gzip, chunked' identity; do
-	is "Transfer-Encoding: $coding is answered at once" "$(client prompt "POST /predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: $coding\r\n\r\n{}")" 501
+	is "Transfer-Encoding: $coding is answered at once" "$(client prompt "POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: $coding\r\n\r\n{}")" 501
 done
 head -c 9000000 /dev/zero >large
 is "a body that is too large" "$(ask --data-binary @large "$url/predict")" 413
 is "also when it does not say so before" "$(ask -H 'Transfer-Encoding: chunked' --data-binary @large "$url/predict")" 413
-is "and one that nobody would read" "$(client raw 'POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n')" 413
+is "and one that nobody would read" "$(client raw 'POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n')" 413
 is "a token that nobody asked for does no harm" "$(ask -H 'Authorization: Bearer x' "$url/healthz")" 200
 
 # ---- metrics ----
@@ -162,7 +171,6 @@ is "every line is a comment or a sample" "$(grep -vE '^(# (HELP|TYPE) [a-z_]+ .+
 
 # ---- the port, and the end ----
 
-port=${url##*:}
 fails_with "a port that is in use" 1 "port $port of 127.0.0.1 is in use.*choose another port with --listen" \
 	"$LOCKSTEP" serve cnn --listen "127.0.0.1:$port"
 stop
@@ -246,13 +254,17 @@ is "without it" "$(ask "$url/") $(ask "$url/metrics") $(ask -d @forms.json "$url
 is "with another" "$(ask -H 'Authorization: Bearer correct-horse-batterx' "$url/") $(ask -H 'Authorization: Bearer correct' "$url/") $(ask -H 'Authorization: correct-horse-battery' "$url/")" "401 401 401"
 is "with it" "$(ask -H 'Authorization: Bearer correct-horse-battery' -d @forms.json "$url/predict")" 200
 is "health needs none" "$(ask "$url/healthz")" 200
+is "whatever the server is called: a proxy may stand in front" \
+	"$(ask -H 'Host: ai.example' -H 'Authorization: Bearer correct-horse-battery' "$url/") $(ask -H 'Host: ai.example' "$url/")" "200 401"
 is "nothing about it is printed" "$(grep -v '^$' serve.err)" ""
 stop
 is "it ends" "$?" 0
-chmod 644 token
-start --token-file token
-like "a file that others may read is warned of" "$(cat serve.err)" 'token holds the token, and other users may read'
-stop
+for mode in 640 604; do
+	chmod $mode token
+	start --token-file token
+	like "a file of mode $mode is warned of" "$(cat serve.err)" 'token holds the token, and its group or others may read or change it; try chmod 600'
+	stop
+done
 : >listening # before the server's shell does it
 "$LOCKSTEP" serve cnn --listen 0.0.0.0:0 --token-file token >listening 2>/dev/null &
 server=$!

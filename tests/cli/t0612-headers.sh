@@ -1,8 +1,16 @@
 #!/bin/bash
-# Every public header compiles alone and twice, by gcc, clang, g++ and clang++, in the standards that programs use, without
+# Every public header is named by lockstep.h, compiles alone and twice, by gcc, clang, g++ and clang++, in the standards that programs use, without
 # a warning; and the INIT macros are initialisers in C and in C++20, which wants the fields in their order.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+
+# lockstep.h begins with a list of the others, and includes them or has them included.
+find "$SOURCE_DIR/include/lockstep" -name '*.h' ! -name lockstep.h -printf '%f\n' | sort >there
+sed -nE 's/^ \*   ([a-z]+\.h) .*/\1/p' "$SOURCE_DIR/include/lockstep/lockstep.h" | sort >listed
+is "lockstep.h lists all headers" "$(cat listed)" "$(cat there)"
+echo '#include <lockstep/lockstep.h>' | cc -E -x c -I "$SOURCE_DIR/include" - | sed -nE 's|^# [0-9]+ ".*/lockstep/([a-z]+\.h)".*|\1|p' |
+	grep -vx lockstep.h | sort -u >included
+is "and includes them" "$(cat included)" "$(cat there)"
 
 for header in "$SOURCE_DIR"/include/lockstep/*.h; do
 	name=$(basename "$header" .h)

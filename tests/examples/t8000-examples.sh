@@ -1,5 +1,6 @@
 #!/bin/bash
-# Every program in examples/ runs to its end, in an empty directory and without a network, within a minute.
+# Every program in examples/ runs to its end, in an empty directory and without a network; one that
+# takes more than four minutes ($EXAMPLE_TIMEOUT seconds) fails.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 n=0

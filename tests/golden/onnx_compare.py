@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""onnx_compare.py LOCKSTEP TEXT_DUMP DIRECTORY: what onnxruntime makes of exported models against `lockstep eval --logits`.
+"""onnx_compare.py LOCKSTEP PROGRAMS DIRECTORY: what onnxruntime makes of exported models against `lockstep eval --logits`.
 
-Trains every kind of model for two steps in DIRECTORY, exports it, has onnx check the file, and compares the logits of
-several batch sizes. `eval --logits` writes no logits of masked tokens and of language models: they are compared with those of the program
-made of text_dump.c. No logit may differ by more than TOLERANCE, absolute. Prints TAP.
+Trains every kind of model for two steps in DIRECTORY, and a mlp and a cnn until they have learned; exports it, has onnx check the file,
+and compares the logits of several batch sizes. `eval --logits` writes no logits of masked tokens and of language models: they are compared with
+those of the program made of text_dump.c. Operators that no model has are in the graphs of operator_dump.c; PROGRAMS has both. No logit may
+differ by more than TOLERANCE times the largest one, or TOLERANCE where all are smaller than 1: fp32 rounds relative to what is added.
+Prints TAP.
 """
 import glob
 import json
@@ -19,10 +21,12 @@ import onnxruntime
 
 TOLERANCE = 1e-5
 SAMPLES = 24
+TWO_STEPS = ["--samples", "64", "--steps", "2", "--batch", "16"]
+CONVERGED = ["--samples", "6000", "--epochs", "8"]
 TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32}
 JOBS = [("mlp", "glyphs"), ("cnn", "glyphs"), ("resnet18", "glyphs"), ("resnet18", "64x64"), ("resnet18-cifar", "32x32"), ("resnet50", "glyphs"),
         ("vit-tiny", "glyphs"), ("transformer", "babble"), ("bert-tiny", "babble")]
-DUMPED = [("bert-tiny", "babble-pairs", 64), ("gpt-nano", "text.txt", 40)]  # with the logits of tokens
+DUMPED = [("bert-tiny", "babble-pairs", 64, 0), ("gpt-nano", "text.txt", 40, 0), ("gpt-nano", "text.txt", 40, 4)]  # logits of tokens; rank of adapters
 
 
 def run(*command):
@@ -82,8 +86,12 @@ def path_of(directory, data):
 
 def export(lockstep, run_directory):
     run(lockstep, "export", run_directory, "--onnx", run_directory + ".onnx")
-    onnx.checker.check_model(run_directory + ".onnx", full_check=True)
-    return onnxruntime.InferenceSession(run_directory + ".onnx", providers=["CPUExecutionProvider"])
+    return open_model(run_directory + ".onnx")
+
+
+def open_model(path):
+    onnx.checker.check_model(path, full_check=True)
+    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
 
 def image_feed(tensors, samples, names):
@@ -137,7 +145,7 @@ def compare(session, tensors):
             ours = tensors[name]
             assert values.shape == ours.shape, f"{name}: shapes {values.shape} and {ours.shape}"
             difference, largest = float(np.abs(values - ours).max()), float(np.abs(ours).max())
-            all_are_close &= difference <= TOLERANCE
+            all_are_close &= difference <= TOLERANCE * max(1.0, largest)
             notes.append(f"{name} {ours.shape}, batch {batch}: difference {difference:.2g}, largest logit {largest:.3g}")
     return all_are_close, "\n".join(notes)
 
@@ -145,23 +153,43 @@ def compare(session, tensors):
 # ---- comparisons --------------------------------------------------------------------------------------------------
 
 
-def compare_eval(lockstep, directory, model, data):
+def compare_eval(lockstep, directory, model, data, length):
     """With `lockstep eval --logits`."""
-    place = os.path.join(directory, f"{model}-{data}")
+    place = os.path.join(directory, f"{model}-{data}-{length[1]}")
     size = ["--layers", "2"] if model == "transformer" else []
-    run(lockstep, "train", "--model", model, "--data", path_of(directory, data), "--samples", "64", "--test-samples", str(SAMPLES), "--steps", "2",
-        "--batch", "16", "--run", place, "--quiet", *size)
+    run(lockstep, "train", "--model", model, "--data", path_of(directory, data), "--test-samples", str(SAMPLES), "--run", place, "--quiet", *length, *size)
     run(lockstep, "eval", place, "--logits", place + ".safetensors", "--quiet")
     return compare(export(lockstep, place), read_safetensors(place + ".safetensors"))
 
 
-def compare_dump(lockstep, text_dump, directory, model, data, tokens):
+def compare_converged(lockstep, directory, model):
+    """The same of a model that has learned, whose logits are large."""
+    close, notes = compare_eval(lockstep, directory, model, "glyphs", CONVERGED)
+    largest = float(np.abs(read_safetensors(os.path.join(directory, f"{model}-glyphs-{CONVERGED[1]}.safetensors"))["logits"]).max())
+    return close and largest > 10, notes
+
+
+def compare_operators(program, directory):
+    """Graphs of the program made of operator_dump.c."""
+    run(program, directory)
+    found = [compare(open_model(os.path.join(directory, name + ".onnx")), read_safetensors(os.path.join(directory, name + ".safetensors")))
+             for name in ("images", "text")]  # fmt: skip
+    return all(close for close, _ in found), "\n".join(notes for _, notes in found)
+
+
+def compare_dump(lockstep, text_dump, directory, model, data, tokens, lora):
     """With what text_dump computes from the same weights: logits of samples and of tokens."""
-    place, data = os.path.join(directory, f"{model}-{data}-dump"), path_of(directory, data)
-    run(lockstep, "train", "--model", model, "--data", data, "--samples", "640", "--test-samples", str(SAMPLES), "--steps", "2", "--batch", "16",
-        "--seq-len", str(tokens), "--run", place, "--quiet")
-    weights, = glob.glob(place + "/ckpt/step-*/model.safetensors")
-    run(text_dump, model, data, str(tokens), str(SAMPLES), place + ".safetensors", weights)
+    place, data = os.path.join(directory, f"{model}-{data}-{lora}-dump"), path_of(directory, data)
+    job = ["--model", model, "--data", data, "--samples", "640", "--test-samples", str(SAMPLES), "--batch", "16", "--seq-len", str(tokens), "--quiet"]
+    run(lockstep, "train", *job, "--run", place, "--steps", "2")
+    if lora:  # adapters start as nothing: they get steps enough to count
+        place, base = place + "-adapted", place
+        run(lockstep, "train", *job, "--run", place, "--init", base, "--lora", str(lora), "--steps", "30", "--lr", "1e-2")
+    weights = max(glob.glob(place + "/ckpt/step-*/model.safetensors"))
+    if lora:
+        adapters = [values for name, values in read_safetensors(weights).items() if ".lora_B" in name]
+        assert adapters and min(float(np.abs(values).max()) for values in adapters) > 1e-3, "the adapters were not trained"
+    run(text_dump, model, data, str(tokens), str(SAMPLES), place + ".safetensors", weights, str(lora))
     tensors = read_safetensors(place + ".safetensors")
     tensors |= {"starts": tensors["start"], "tokens": tensors["token"], "segments": tensors["segment"]}
     assert len(tensors["token_logits"]) == len(tensors["masked_positions"]) > SAMPLES
@@ -187,11 +215,15 @@ def compare_generated(lockstep, directory):
 
 
 def main():
-    lockstep, text_dump, directory = sys.argv[1:]
+    lockstep, programs, directory = sys.argv[1:]
+    text_dump, operator_dump = (os.path.join(programs, name) for name in ("text_dump", "operator_dump"))
     make_data(directory)
-    checks = [(f"{model} on {data}: the same logits", lambda m=model, d=data: compare_eval(lockstep, directory, m, d)) for model, data in JOBS]
-    checks += [(f"{model} on {data}: the same logits of tokens", lambda job=(model, data, tokens): compare_dump(lockstep, text_dump, directory, *job))
-               for model, data, tokens in DUMPED]  # fmt: skip
+    checks = [(f"{model} on {data}: the same logits", lambda m=model, d=data: compare_eval(lockstep, directory, m, d, TWO_STEPS))
+              for model, data in JOBS]  # fmt: skip
+    checks += [(f"{model} that has learned: the same logits", lambda m=model: compare_converged(lockstep, directory, m)) for model in ("mlp", "cnn")]
+    checks.append(("operators that no model has: the same logits", lambda: compare_operators(operator_dump, directory)))
+    checks += [(f"{job[0]} on {job[1]}{', with adapters' * (job[3] > 0)}: the same logits of tokens",
+                lambda job=job: compare_dump(lockstep, text_dump, directory, *job)) for job in DUMPED]  # fmt: skip
     checks.append(("gpt-nano: onnxruntime generates the same text", lambda: compare_generated(lockstep, directory)))
     failed = 0
     for number, (name, check) in enumerate(checks, 1):

@@ -2,13 +2,13 @@
  * text_dump.c - what Lockstep makes of a micro-batch of text, for torch_text.py to compare with: one step without
  * dropout.
  *
- *     text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS]
+ *     text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS [LORA]]
  *
  * The micro-batch is the first SAMPLES training samples of DATA with at most TOKENS tokens, in order, seed 1. Weights
- * are those of the file, or else the initial ones. OUT becomes a safetensors file: the packed micro-batch
- * (params/packed.h) as it is, `labels`, `logits`, `token_logits` (of one tile, where there are some), `loss`
- * (samples', tokens', weight of the latter), `weight.NAME` unless they were given, and `grad.NAME`, the gradient of the
- * summed loss.
+ * are those of the file, or else the initial ones; LORA is the rank of GPT's adapters. OUT becomes a safetensors file:
+ * the packed micro-batch (params/packed.h) as it is, `labels`, `logits`, `token_logits` (of one tile, where there are
+ * some), `loss` (samples', tokens', weight of the latter), `weight.NAME` unless they were given, and `grad.NAME`, the
+ * gradient of the summed loss.
  */
 #include <lockstep/models.h>
 #include <stdio.h>
@@ -50,15 +50,16 @@ static ls_status open_microbatch(dump *d, const char *model, const char *data, i
 	return ls_loader_next(d->loader, &d->microbatch);
 }
 
-static ls_status build(dump *d, const char *model)
+static ls_status build(dump *d, const char *model, int lora)
 {
 	const ls_dataset_info *info = ls_dataset_describe(d->set);
-	ls_model_options o = {
-		.size = sizeof(ls_model_options),
-		.name = model,
-		.classes = info->classes,
-		.text = { .tokens = info->tokens_max, .masked = info->masked_max, .vocabulary = info->vocabulary }
-	};
+	ls_model_options o = { .size = sizeof(ls_model_options),
+			       .name = model,
+			       .classes = info->classes,
+			       .text = { .tokens = info->tokens_max,
+					 .masked = info->masked_max,
+					 .vocabulary = info->vocabulary,
+					 .lora = lora } };
 	LS_TRY(ls_model_build(&d->graph, &o));
 	LS_TRY(ls_floats_new(&d->params, d->graph->params.total, "parameters"));
 	LS_TRY(ls_floats_new(&d->grads, d->graph->params.reachable, "gradients"));
@@ -210,10 +211,10 @@ static ls_status make_room(dump *d)
 	return LS_OK;
 }
 
-static ls_status work(dump *d, char **arguments, const char *weights)
+static ls_status work(dump *d, char **arguments, const char *weights, int lora)
 {
 	LS_TRY(open_microbatch(d, arguments[0], arguments[1], atoi(arguments[2]), atoll(arguments[3])));
-	LS_TRY(build(d, arguments[0]));
+	LS_TRY(build(d, arguments[0], lora));
 	if (weights)
 		LS_TRY(load(d, weights));
 	LS_TRY(make_room(d));
@@ -246,11 +247,11 @@ static void release(dump *d)
 int main(int argc, char **argv)
 {
 	dump d = { 0 };
-	if (argc != 6 && argc != 7) {
-		fprintf(stderr, "usage: text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS]\n");
+	if (argc < 6 || argc > 8) {
+		fprintf(stderr, "usage: text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS [LORA]]\n");
 		return 2;
 	}
-	ls_status status = work(&d, argv + 1, argc == 7 ? argv[6] : NULL);
+	ls_status status = work(&d, argv + 1, argc > 6 ? argv[6] : NULL, argc > 7 ? atoi(argv[7]) : 0);
 	if (status != LS_OK)
 		fprintf(stderr, "text_dump: %s\n", ls_last_error());
 	release(&d);

@@ -102,6 +102,13 @@ def test_settings_are_those_of_the_command():
     assert {"epochs", "batch", "micro_batch", "run", "resume"} <= set(found)
 
 
+def test_settings_of_trainers_are_typed():
+    from lockstep._settings import TrainerSettings
+
+    fields = {name for name, _ in ffi.typeof("ls_trainer_options").fields} - {"size"}
+    assert set(TrainerSettings.__annotations__) == fields >= {"lr", "augment", "precision"}
+
+
 def test_version():
     assert lockstep.version == lockstep.__version__
     with pytest.raises(lockstep.NotFoundError):

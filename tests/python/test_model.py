@@ -189,6 +189,23 @@ def test_layers_of_a_graph():
         graph.nodes()
 
 
+def test_layers_of_a_model(tmp_path):
+    graph = own_graph()
+    rows = graph.nodes()
+    with lockstep.Model(graph) as model:
+        assert model.nodes() == rows
+    with lockstep.Model("cnn") as model:
+        model.save(tmp_path / "cnn.safetensors")
+        rows = model.nodes()
+    loaded = lockstep.Model.load(tmp_path / "cnn.safetensors")
+    assert loaded.nodes() == rows and isinstance(rows[0], lockstep.Node)
+    assert (rows[0].operator, rows[0].layer, rows[0].inputs) == ("conv2d", "conv1", (-1,)) and rows[-1].is_loss
+    assert {name for row in rows for name in row.parameters} == set(loaded.parameters())
+    loaded.close()
+    with pytest.raises(lockstep.ClosedError):
+        loaded.nodes()
+
+
 def test_losses_and_arithmetic(digits):
     graph = lockstep.Graph()
     x = graph.linear(graph.input(1, 28, 28), "fc", out_features=10)
@@ -244,6 +261,28 @@ def test_augment_and_label_smoothing_have_the_bits_of_train():
         assert model.fingerprint == result.fingerprint
     with lockstep.Model("mlp") as model, pytest.raises(lockstep.Error, match="did you mean 'flip'"):
         lockstep.Trainer(model, augment="flop")
+
+
+def test_bf16_has_the_bits_of_train(tmp_path):
+    settings = {"samples": 320, "batch": 64, "epochs": 1, "schedule": "constant"}
+    plain = lockstep.train("cnn", "glyphs", test_samples=64, **settings)
+    result = lockstep.train("cnn", "glyphs", test_samples=64, precision="bf16", **settings)
+    data = lockstep.Dataset("glyphs", samples=320)
+    images = data.arrays()[0][:8]
+    with lockstep.Model("cnn") as model:
+        assert model.precision == "fp32"
+        with lockstep.Trainer(model, batch=64, precision="bf16") as trainer:
+            trainer.run(data)
+        assert model.fingerprint == result.fingerprint != plain.fingerprint
+        assert model.precision == "bf16"
+        model.save(tmp_path / "cnn.safetensors")
+        with lockstep.Model.load(tmp_path / "cnn.safetensors") as loaded:
+            assert loaded.precision == "bf16"
+            assert np.array_equal(loaded.predict(images), model.predict(images))
+        model.export_onnx(tmp_path / "cnn.onnx")
+        assert b"precision\x12\x04bf16" in (tmp_path / "cnn.onnx").read_bytes()
+        with pytest.raises(lockstep.Error, match="did you mean 'bf16'"):
+            lockstep.Trainer(model, precision="bf17")
 
 
 def test_gradients_are_read_and_set(model, digits):

@@ -19,9 +19,13 @@
 #include "tools/serve/answer.h"
 #include "tools/serve/connections.h"
 #include "tools/serve/head.h"
+#include "tools/serve/host.h"
 
 #ifndef MHD_HTTP_CONTENT_TOO_LARGE /* before 0.9.74 */
 #define MHD_HTTP_CONTENT_TOO_LARGE 413
+#endif
+#ifndef MHD_HTTP_MISDIRECTED_REQUEST /* before 0.9.53 */
+#define MHD_HTTP_MISDIRECTED_REQUEST 421
 #endif
 #ifndef MHD_HTTP_UNPROCESSABLE_CONTENT /* before 0.9.74 */
 #define MHD_HTTP_UNPROCESSABLE_CONTENT 422
@@ -180,6 +184,17 @@ static int is_allowed(const http_request *r)
 	return !token || (r->route && r->route->is_open) || ls_head_has_token(r->connection, token);
 }
 
+/* A web page whose own name was made to lead to this machine could read answers, for its browser takes them for those
+ * of the page's server; but it sends that name. With a token no page can ask. Only before HTTP/1.1, which no browser
+ * speaks, may there be no name. */
+static int is_for_us(const http_request *r)
+{
+	const ls_http_options *o = &r->http->options;
+	const char *host = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Host");
+
+	return o->token || !host || ls_host_is_local(host, o->listener.host);
+}
+
 static void find_route(http_request *r, const char *path, const char *method)
 {
 	int found = 0;
@@ -224,7 +239,11 @@ static void check_head(http_request *r, const char *path, const char *method)
 	ls_http *h = r->http;
 	int is_crowded = ls_connections_count(&h->connections) > h->options.max_connections;
 	find_route(r, path, method);
-	if (!is_allowed(r))
+	if (!is_for_us(r))
+		refuse(r, MHD_HTTP_MISDIRECTED_REQUEST,
+		       "the Host header names another server: without a token this one answers to localhost, loopback "
+		       "addresses and the name it listens on");
+	else if (!is_allowed(r))
 		refuse(r, MHD_HTTP_UNAUTHORIZED,
 		       "the token is missing or wrong; send it as Authorization: Bearer TOKEN");
 	else if (atomic_load(&h->is_refusing))

@@ -106,7 +106,9 @@ ls_status ls_listen(ls_listener *out, const char *address)
 	LS_TRY(resolve(&info, &p));
 	ls_status status = open_socket(out, info, &p);
 	freeaddrinfo(info);
-	if (status == LS_OK)
-		write_url(out);
+	if (status != LS_OK)
+		return status;
+	snprintf(out->host, sizeof(out->host), "%s", p.host);
+	write_url(out);
 	return status;
 }

@@ -9,6 +9,7 @@
 typedef struct ls_listener {
 	int fd;
 	int is_loopback; /* only this machine can reach it */
+	char host[256];  /* "127.0.0.1", as it was given */
 	char url[128];   /* "http://127.0.0.1:8080", with the port that it has */
 } ls_listener;
 

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/handles.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/status.h"
@@ -60,6 +61,8 @@ static ls_status check_range(const char *name, double value, double least, doubl
 
 static ls_status check(const ls_serve_options *o)
 {
+	if (o->stop)
+		LS_TRY(ls_handle_check(o->stop, LS_STOP_KIND));
 	if (!o->listen)
 		return ls_fail(LS_EINVALID, "options.listen is missing: an ADDRESS:PORT such as 127.0.0.1:8080");
 	LS_TRY(check_range("max_batch", (double)o->max_batch, 1, 65536));
@@ -91,8 +94,9 @@ static ls_status read_token(char **out, const char *path)
 			"%s: the first line must be a token of %d to %d letters, digits and signs without spaces", path,
 			TOKEN_MIN, TOKEN_MAX);
 	}
-	if (stat(path, &facts) == 0 && (facts.st_mode & (S_IWGRP | S_IROTH | S_IWOTH)))
-		ls_log_warning("%s holds the token, and other users may read or change it; try chmod 600", path);
+	if (stat(path, &facts) == 0 && (facts.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)))
+		ls_log_warning("%s holds the token, and its group or others may read or change it; try chmod 600",
+			       path);
 	*out = token;
 	return LS_OK;
 }
@@ -234,9 +238,14 @@ static void sleep_a_moment(void)
 	nanosleep(&moment, NULL);
 }
 
+static int is_stopped(const server *s)
+{
+	return atomic_load(&is_asked_to_stop) || ls_stop_is_requested(s->options->stop);
+}
+
 static void serve(server *s)
 {
-	while (!atomic_load(&is_asked_to_stop)) {
+	while (!is_stopped(s)) {
 		ls_http_tick(s->http);
 		sleep_a_moment();
 	}

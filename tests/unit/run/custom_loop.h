@@ -103,6 +103,7 @@ static inline uint64_t train(const char *model, const ls_dataset *set, const ls_
 	o.clip_norm = t->clip_norm;
 	o.freeze = t->freeze;
 	o.augment = t->augment ? t->augment : "none";
+	o.precision = t->precision ? t->precision : "fp32";
 	o.label_smoothing = label_smoothing;
 	o.seed = t->seed;
 	o.devices = 1;

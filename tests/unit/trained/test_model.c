@@ -2,6 +2,7 @@
  * Models in memory: predictions do not depend on what is predicted with them, nor on devices and threads; parameters by
  * name; files that are saved are read again.
  */
+#include <lockstep/inspect.h>
 #include <lockstep/model.h>
 #include <lockstep/models.h>
 #include <lockstep/train.h>
@@ -197,6 +198,42 @@ static void test_load_and_save(void **state)
 	free(images);
 }
 
+/* A model that was loaded is walked as the graph that it was built from. */
+static void test_the_graph_of_a_model(void **state)
+{
+	const char *path = in_dir(*state, "walked.safetensors");
+	ls_model_load_options load = LS_MODEL_LOAD_OPTIONS_INIT;
+	ls_model *model = make_model("cnn"), *loaded = NULL;
+	ls_graph_node node, same;
+	ls_graph_param param;
+	ls_model_param info;
+
+	assert_ok(ls_model_save(model, path));
+	load.source = path;
+	load.model = "cnn";
+	assert_ok(ls_model_load(&loaded, &load));
+	const ls_graph *graph = ls_model_graph(loaded);
+	int count = 0, params = 0;
+	for (; ls_graph_node_at(graph, count, &node); count++) {
+		assert_int_equal(ls_graph_node_at(ls_model_graph(model), count, &same), 1);
+		assert_string_equal(node.operator_name, same.operator_name);
+		assert_string_equal(node.layer, same.layer);
+		for (int k = 0; k < node.params; k++, params++) {
+			assert_int_equal(ls_graph_param_at(graph, node.param[k], &param), 1);
+			assert_int_equal(ls_model_param_of(loaded, param.name, &info), 1);
+			assert_memory_equal(param.shape, info.shape, sizeof(param.shape));
+		}
+	}
+	assert_int_equal(count, ls_graph_describe(graph).layers + 1);
+	assert_int_equal(params, 8);
+	assert_int_equal(ls_graph_input_shape(graph).height, 28);
+	ls_model_free(loaded);
+	assert_int_equal(ls_graph_node_at(graph, 0, &node), 0);
+	assert_null(ls_model_graph(loaded));
+	assert_null(ls_model_graph(NULL));
+	ls_model_free(model);
+}
+
 static void test_refusals(void **state)
 {
 	ls_model_load_options load = LS_MODEL_LOAD_OPTIONS_INIT;
@@ -231,4 +268,5 @@ static void test_refusals(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_images_do_not_depend_on_their_neighbours,
-	       test_text_does_not_depend_on_its_neighbours, test_parameters, test_load_and_save, test_refusals)
+	       test_text_does_not_depend_on_its_neighbours, test_parameters, test_load_and_save,
+	       test_the_graph_of_a_model, test_refusals)
