@@ -328,6 +328,11 @@ class Model(Samples):
         with self._turn() as pointer:
             check(lib.ls_model_save(pointer, c_text(path)))
 
+    def export_safetensors(self, path: Path) -> None:
+        """A safetensors file for other programs: adapters (LoRA) are added to the weights they adapt, and left out."""
+        with self._turn() as pointer:
+            check(lib.ls_model_export_safetensors(pointer, c_text(path)))
+
     def export_onnx(self, path: Path) -> None:
         """An ONNX file: the same logits in other programs."""
         with self._turn() as pointer:
