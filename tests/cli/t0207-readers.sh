@@ -120,6 +120,12 @@ is "and is named" "$(grep -c 'left out: tested/test/3/text.png' err)" 1
 run "$LOCKSTEP" train --model cnn --data tested --skip-bad 1 --steps 4 --batch 60 --run tested-run --quiet
 run "$LOCKSTEP" eval tested-run
 is "eval of the run leaves it out, too" "$status" 0
+fails_with "eval of another run says what to do" 1 'tested/test/3/text.png is neither .*; --skip-bad N leaves out up to N' "$LOCKSTEP" eval run --data tested
+run "$LOCKSTEP" eval run --data tested --skip-bad 1
+is "which it does" "$status" 0
+like "and names it" "$err" 'left out: tested/test/3/text.png'
+fails_with "more than that is too much" 1 'more than --skip-bad 1 images cannot be read' \
+	sh -c "echo 'no image' >tested/test/4/text.png; '$LOCKSTEP' eval run --data tested --skip-bad 1"
 cp -a folder mixed
 cp -a folder/test mixed/val
 : >mixed/train/3/a.webp

@@ -79,6 +79,18 @@ for path in pathlib.Path("darker").glob("*/*/*.png"):
     rows = zlib.decompress(data[41:data.index(b"IEND") - 8])
     path.write_bytes(png(bytes(rows[29 * y + x + 1] // 4 for y in range(28) for x in range(28)), 28, 28))
 EOF
+rm -rf data elsewhere
+run "$LOCKSTEP" train --model cnn --data digits --steps 2 --batch 60 --cache off --run uncached --quiet
+run "$LOCKSTEP" eval uncached
+is "a run without a cache" "$status" 0
+is "is evaluated without one" "$(ls data/images 2>/dev/null)" ""
+run "$LOCKSTEP" eval uncached --cache elsewhere
+ok "unless it is asked for" test -n "$(ls elsewhere)"
+run "$LOCKSTEP" train --model cnn --data digits --steps 2 --batch 60 --cache gone --run cached --quiet
+mv gone away
+run "$LOCKSTEP" eval cached
+is "a cache that is not there" "$status" 0
+ok "is made in its usual place" test ! -e gone -a -n "$(ls data/images)"
 # A run whose constants are not those that are measured now, as of a version that measured otherwise.
 run "$LOCKSTEP" train --model cnn --data darker --steps 2 --batch 60 --schedule constant --init run --run older --quiet
 mean=$(python3 -c 'import json; print("%.9g" % json.load(open("older/run.json"))["settings"]["mean"][0])')
