@@ -269,8 +269,8 @@ static ls_status fail_with(const complaints *list, const char *label)
 		       *second ? "; " : "", second, *third ? "; " : "", third, more);
 }
 
-/* What adapters learnt is not in the other weights: without them this is another model. "…lora_A.weight" comes first, and
- * is (rank, in). */
+/* What adapters learnt is not in the other weights: without them this is another model. "*.lora_A.weight" comes first,
+ * and is (rank, in). */
 static ls_status refuse_adapters(const match *m)
 {
 	long long rank = m->adapter->rank > 0 ? (long long)m->adapter->shape[0] : 0;

@@ -26,9 +26,9 @@ static int divisor_for(const ls_image *image, const ls_image_shape *least, int i
 	return divisor;
 }
 
-/* Of progressive files, and of those with a scan for each colour, the decoder keeps the coefficients of the whole image,
- * at its full size, before it makes pixels. Segments are 0xff, a kind, and a length that counts itself; the first scan
- * comes behind the frame. What cannot be followed counts as such a file. */
+/* Of progressive files, and of those with a scan for each colour, the decoder keeps the coefficients of the whole
+ * image, at its full size, before it makes pixels. Segments are 0xff, a kind, and a length that counts itself; the
+ * first scan comes behind the frame. What cannot be followed counts as such a file. */
 static int keeps_coefficients(const uint8_t *bytes, size_t size)
 {
 	int components = 0, is_progressive = 0;
