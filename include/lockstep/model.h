@@ -186,6 +186,13 @@ LS_API ls_status ls_model_set(ls_model *model, const char *name, const float *va
 LS_API ls_status ls_model_save(const ls_model *model, const char *path);
 
 /*
+ * The same for other programs, which know nothing of adapters (LoRA): they are added to the weights that they adapt,
+ * W + (B A)^T rounded to floats, and left out. Names and shapes are those of Hugging Face or torchvision. LS_EINVALID:
+ * `path` is the file that the model was loaded from.
+ */
+LS_API ls_status ls_model_export_safetensors(const ls_model *model, const char *path);
+
+/*
  * An ONNX file (opset 17). Images are the input "input", float (batch, C, H, W), normalised with the constants in the
  * file's metadata ("mean", "deviation"). Text is "input_ids", "attention_mask" and, of models that have segments,
  * "token_type_ids", int64 (batch, tokens); a model for pretraining also takes "masked_positions", int64 (batch,

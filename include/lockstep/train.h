@@ -353,7 +353,9 @@ typedef struct ls_eval_options {
 	const ls_stop *stop;      /* ends it (lockstep/hooks.h); NULL: only ls_train_stop() does */
 	ls_target_scores *scores; /* filled in by ls_eval() where the data has float targets; NULL: not wanted */
 	int best;                 /* the weights of a run's best evaluation (train with keep_best), not its newest */
-	int save; /* also write the metrics to eval.json in the run's directory, where report finds them */
+	int save;          /* also write the metrics to eval.json in the run's directory, where report finds them */
+	uint64_t skip_bad; /* rows or files that may be left out because they cannot be read; 0: the run's number */
+	const char *cache; /* where decoded images are kept: "auto", "off", or a folder; NULL: as the run does */
 } ls_eval_options;
 #define LS_EVAL_OPTIONS_INIT                                                                                           \
 	{                                                                                                              \

@@ -345,6 +345,11 @@ class Model(Samples):
         with self._turn() as pointer:
             check(lib.ls_model_save(pointer, c_text(path)))
 
+    def export_safetensors(self, path: Path) -> None:
+        """A safetensors file for other programs: adapters (LoRA) are added to the weights they adapt, and left out."""
+        with self._turn() as pointer:
+            check(lib.ls_model_export_safetensors(pointer, c_text(path)))
+
     def export_onnx(self, path: Path) -> None:
         """An ONNX file for other programs. It computes in fp32: of a model in fp32 the logits are the same but for
         rounding (1e-5 of the largest); of one in bf16 (`precision`, which the file's metadata name) they differ by some

@@ -356,6 +356,8 @@ def evaluate(
     heads: int = 0,
     ffn: int = 0,
     max_len: int = 0,
+    skip_bad: int = 0,
+    cache: Optional[Path] = None,
 ) -> EvalResult:
     """Loss and accuracy of a run directory or a .safetensors file, as `lockstep eval` computes them. Ctrl-C ends it.
 
@@ -368,11 +370,12 @@ def evaluate(
     metrics, save       write scores per class and the confusion matrix to this JSON file, or to eval.json of the run
     vocab, cased, replace_invalid, seq_len, layers, width, heads, ffn, max_len
                         of models of text, as in Model.load()
+    skip_bad, cache     how many bad rows or files may be left out, and where decoded images are kept (default: the run's)
     """
     options = Options("ls_eval_options")
     options.set(source=source, best=int(best), data_dir=data_dir, samples=samples, batch=batch, devices=devices, threads=threads,
                 logits=logits, metrics=metrics, save=int(save), vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,
-                layers=layers, width=width, heads=heads, ffn=ffn, max_len=max_len, quiet=1)  # fmt: skip
+                layers=layers, width=width, heads=heads, ffn=ffn, max_len=max_len, skip_bad=skip_bad, cache=cache, quiet=1)  # fmt: skip
     caught = Caught()
     result = ffi.new("ls_eval_result *")
     stop = _put_stop(options)

@@ -101,8 +101,9 @@ typedef struct match {
 	int64_t classes, other_classes; /* of the model's layer of classes, and of the file's where they are not the
 					   same; else 0 */
 	complaints list;
-	char fresh[256], idle[256]; /* heads: of the model, and of the file */
-	char new[640];              /* tensors that keep their initial values, with these */
+	char fresh[256], idle[256];  /* heads: of the model, and of the file */
+	char new[640];               /* tensors that keep their initial values, with these */
+	const ls_st_tensor *adapter; /* of the file, for which the model has no place; NULL: none */
 } match;
 
 static void mark(match *m, const ls_st_tensor *tensor)
@@ -214,7 +215,9 @@ static void match_extras(match *m)
 		char shown[LS_NAME_TEXT], shape[LS_SHAPE_TEXT];
 		if (m->used[i] || is_counter_name(tensor->name) || ls_ckpt_is_idle(m->rules, tensor->name))
 			continue;
-		if (ls_ckpt_is_head(m->rules, tensor->name))
+		if (m->rules && ls_ckpt_is_adapter(tensor->name))
+			m->adapter = m->adapter ? m->adapter : tensor;
+		else if (ls_ckpt_is_head(m->rules, tensor->name))
 			add_head(m->idle, sizeof(m->idle), tensor->name);
 		else
 			complain(&m->list, "'%s' %s is not in the model",
@@ -266,6 +269,19 @@ static ls_status fail_with(const complaints *list, const char *label)
 		       *second ? "; " : "", second, *third ? "; " : "", third, more);
 }
 
+/* What adapters learnt is not in the other weights: without them this is another model. "*.lora_A.weight" comes first,
+ * and is (rank, in). */
+static ls_status refuse_adapters(const match *m)
+{
+	long long rank = m->adapter->rank > 0 ? (long long)m->adapter->shape[0] : 0;
+
+	return ls_fail(
+		LS_EMISMATCH,
+		"%s has adapters (LoRA, rank %lld), and without them its weights are those of before: go on with "
+		"options.lora %lld, or merge them into the weights first, which `lockstep export` does",
+		m->label, rank, rank);
+}
+
 static ls_status match_all(match *m)
 {
 	if (m->rules)
@@ -274,6 +290,8 @@ static ls_status match_all(match *m)
 	for (size_t i = 0; i < m->entries->count; i++)
 		match_entry(m, i);
 	match_extras(m);
+	if (m->adapter)
+		return refuse_adapters(m);
 	if (m->list.count)
 		return fail_with(&m->list, m->label);
 	if (*m->fresh)

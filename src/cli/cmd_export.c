@@ -12,7 +12,7 @@
 
 typedef struct export_options {
 	ls_model_load_options load;
-	const char *onnx;
+	const char *onnx, *safetensors;
 } export_options;
 
 #define AT(member) offsetof(export_options, load.member)
@@ -24,6 +24,8 @@ typedef struct export_options {
 static const ls_setting rows[] = {
 	{ "best", 0, NULL, OPTIONS, "take the run's best weights, not its newest", LS_SETTING_FLAG, AT(best), 0, 1, 0 },
 	{ "onnx", 'o', "FILE", OPTIONS, "write an ONNX file (opset 17)", LS_SETTING_STRING, OWN(onnx), 0, 0, 0 },
+	{ "safetensors", 's', "FILE", OPTIONS, "write the weights, adapters (LoRA) merged into them", LS_SETTING_STRING,
+	  OWN(safetensors), 0, 0, 0 },
 
 	{ "model", 'm', "NAME", MODEL, "name the model", LS_SETTING_STRING, AT(model), 0, 0, 0 },
 	{ "input", 0, "CxHxW", MODEL, "give the shape of an image, such as 3x224x224", LS_SETTING_STRING, AT(input), 0,
@@ -60,18 +62,22 @@ static ls_status note_precision(const ls_model *model)
 	return status;
 }
 
-/* The name is tried before the model is loaded, which takes a while. */
+/* The names are tried before the model is loaded, which takes a while. */
 static ls_status write_model(const export_options *options)
 {
 	ls_model *model = NULL;
 
-	ls_status status = ls_check_file(options->onnx);
+	ls_status status = options->onnx ? ls_check_file(options->onnx) : LS_OK;
+	if (status == LS_OK && options->safetensors)
+		status = ls_check_file(options->safetensors);
 	if (status == LS_OK)
 		status = ls_model_load(&model, &options->load);
-	if (status == LS_OK)
+	if (status == LS_OK && options->onnx)
 		status = ls_model_export_onnx(model, options->onnx);
-	if (status == LS_OK)
+	if (status == LS_OK && options->onnx)
 		status = note_precision(model);
+	if (status == LS_OK && options->safetensors)
+		status = ls_model_export_safetensors(model, options->safetensors);
 	ls_model_free(model);
 	return status;
 }
@@ -82,7 +88,9 @@ int ls_cmd_export(int argc, char **argv)
 	int code = ls_args_parse(&args, &options, &options.load.source, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	if (!options.onnx)
-		return ls_usage_error(args.command, "what to write? give --onnx FILE");
+	if (!options.onnx && !options.safetensors)
+		return ls_usage_error(args.command, "what to write? give --onnx FILE or --safetensors FILE");
+	if (options.onnx && options.safetensors && !strcmp(options.onnx, options.safetensors))
+		return ls_usage_error(args.command, "--onnx and --safetensors are the same file");
 	return ls_command_finish(args.command, write_model(&options));
 }

@@ -1,16 +1,23 @@
 /*
- * measure.c - mean and deviation of images: sums of bytes are exact, sums of floats are of doubles in index order.
+ * measure.c - mean and deviation of images: sums of bytes are exact, whichever thread adds what, sums of floats are of
+ * doubles in index order.
  */
 #include "data/measure.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "data/normalise.h"
 
 #define MEASURED_BYTES ((uint64_t)1 << 30)
+#define PATIENCE 2.0 /* seconds without a word */
 
 /* How many samples of `bytes` each are measured, and which one is number i of them. */
 static uint64_t count_looked(uint64_t samples, uint64_t bytes)
@@ -107,65 +114,149 @@ static void finish_floats(const float_sums *s, double count, double *mean, doubl
 	*deviation = d > 1e-6 * fmax(fabs(m), 1) ? four_digits(d) : 1;
 }
 
-/* ---- samples that are read one by one ---------------------------------------------------------------------------- */
+/* ---- bytes that are read one by one ------------------------------------------------------------------------------ */
 
-/* What is read, and sums of each channel: of bytes or of floats. */
-typedef struct measuring {
+/* What the threads that read bytes share. */
+typedef struct byte_sums {
 	const ls_image_source *source;
-	void *room;
-	sums *bytes;
-	float_sums *floats;
-} measuring;
+	uint64_t looked;
+	double begun;
+	int is_noted;         /* of rank 0 */
+	pthread_mutex_t lock; /* of what follows */
+	sums *channel;        /* (channels) */
+	uint64_t failed;      /* the first sample that could not be read, of `looked` */
+	ls_status status;
+	char error[1024];
+} byte_sums;
 
-static ls_status add_sample(measuring *m, uint64_t index)
+/* The earliest failure is the result, as if one thread had read the samples in order. */
+static void take_failure(byte_sums *b, uint64_t i, ls_status status)
 {
-	const ls_image_source *s = m->source;
+	pthread_mutex_lock(&b->lock);
+	if (b->status == LS_OK || i < b->failed) {
+		b->failed = i;
+		b->status = status;
+		snprintf(b->error, sizeof(b->error), "%s", ls_last_error());
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+static int is_needed(byte_sums *b, uint64_t i)
+{
+	pthread_mutex_lock(&b->lock);
+	int is_needed = b->status == LS_OK || i < b->failed;
+	pthread_mutex_unlock(&b->lock);
+	return is_needed;
+}
+
+static void note_once(byte_sums *b)
+{
+	if (!b->source->slow || b->is_noted || ls_clock_seconds() - b->begun < PATIENCE)
+		return;
+	b->is_noted = 1;
+	ls_log_note("decoding %" PRIu64 " images of %s to measure their mean and deviation", b->looked,
+		    b->source->slow);
+}
+
+static void add_to_all(byte_sums *b, const sums *own)
+{
+	pthread_mutex_lock(&b->lock);
+	for (int c = 0; c < b->source->channels; c++) {
+		b->channel[c].sum += own[c].sum;
+		b->channel[c].squares += own[c].squares;
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void read_bytes(void *context, ls_member member)
+{
+	byte_sums *b = context;
+	const ls_image_source *s = b->source;
+	uint8_t *room = malloc((size_t)s->channels * s->positions);
+	sums *own = calloc((size_t)s->channels, sizeof(*own));
+	int32_t label;
+	int64_t i;
+
+	if (!room || !own)
+		take_failure(b, 0, ls_fail(LS_EMEMORY, "no memory to measure %d channels", s->channels));
+	while (room && own && (i = ls_team_next(member, (int64_t)b->looked)) >= 0) {
+		if (member.rank == 0)
+			note_once(b);
+		if (!is_needed(b, (uint64_t)i))
+			continue;
+		ls_status status =
+			s->read_bytes(s->self, index_looked(s->samples, b->looked, (uint64_t)i), room, &label);
+		if (status != LS_OK)
+			take_failure(b, (uint64_t)i, status);
+		for (size_t c = 0; status == LS_OK && c < (size_t)s->channels; c++)
+			add_bytes(&own[c], room + c * s->positions, s->positions);
+	}
+	if (own)
+		add_to_all(b, own);
+	free(room);
+	free(own);
+}
+
+static ls_status measure_bytes(const ls_image_source *s, ls_normalisation *n)
+{
+	uint64_t looked = count_looked(s->samples, (uint64_t)s->channels * s->positions);
+	uint64_t threads = s->threads > 1 ? (uint64_t)s->threads : 1;
+	byte_sums b = { .source = s,
+			.looked = looked,
+			.begun = ls_clock_seconds(),
+			.lock = PTHREAD_MUTEX_INITIALIZER,
+			.channel = calloc((size_t)s->channels, sizeof(*b.channel)) };
+	ls_team *team = NULL;
+
+	ls_status status = b.channel ? ls_team_new(&team, (int)(looked < threads ? looked : threads))
+				     : ls_fail(LS_EMEMORY, "no memory to measure %d channels", s->channels);
+	if (status == LS_OK)
+		ls_team_run(team, read_bytes, &b);
+	ls_team_free(team);
+	if (b.status != LS_OK)
+		status = ls_fail(b.status, "%s", b.error);
+	for (int c = 0; status == LS_OK && c < s->channels; c++)
+		finish(&b.channel[c], (double)looked * (double)s->positions, &n->mean[c], &n->deviation[c]);
+	free(b.channel);
+	return status;
+}
+
+/* ---- floats that are read one by one ----------------------------------------------------------------------------- */
+
+static ls_status add_samples(const ls_image_source *s, uint64_t looked, float *room, float_sums *channel)
+{
 	int32_t label;
 
-	LS_TRY(s->read_bytes ? s->read_bytes(s->self, index, m->room, &label)
-			     : s->read_floats(s->self, index, m->room, &label));
-	for (size_t c = 0; c < (size_t)s->channels; c++)
-		if (s->read_bytes)
-			add_bytes(&m->bytes[c], (const uint8_t *)m->room + c * s->positions, s->positions);
-		else
-			add_floats(&m->floats[c], (const float *)m->room + c * s->positions, s->positions);
+	for (uint64_t i = 0; i < looked; i++) {
+		LS_TRY(s->read_floats(s->self, index_looked(s->samples, looked, i), room, &label));
+		for (size_t c = 0; c < (size_t)s->channels; c++)
+			add_floats(&channel[c], room + c * s->positions, s->positions);
+	}
 	return LS_OK;
 }
 
-static ls_status measure_all(measuring *m, ls_normalisation *n)
+static ls_status measure_floats(const ls_image_source *s, ls_normalisation *n)
 {
-	const ls_image_source *s = m->source;
-	size_t values = (size_t)s->channels * s->positions * (s->read_bytes ? 1 : sizeof(float));
-	uint64_t looked = count_looked(s->samples, values);
-	double count = (double)looked * (double)s->positions;
+	size_t bytes = (size_t)s->channels * s->positions * sizeof(float);
+	uint64_t looked = count_looked(s->samples, bytes);
+	float *room = malloc(bytes);
+	float_sums *channel = calloc((size_t)s->channels, sizeof(*channel));
+	ls_status status = room && channel ? add_samples(s, looked, room, channel)
+					   : ls_fail(LS_EMEMORY, "no memory to measure %d channels", s->channels);
 
-	for (uint64_t i = 0; i < looked; i++)
-		LS_TRY(add_sample(m, index_looked(s->samples, looked, i)));
-	for (int c = 0; c < s->channels; c++)
-		if (s->read_bytes)
-			finish(&m->bytes[c], count, &n->mean[c], &n->deviation[c]);
-		else
-			finish_floats(&m->floats[c], count, &n->mean[c], &n->deviation[c]);
-	return LS_OK;
+	for (int c = 0; status == LS_OK && c < s->channels; c++)
+		finish_floats(&channel[c], (double)looked * (double)s->positions, &n->mean[c], &n->deviation[c]);
+	free(room);
+	free(channel);
+	return status;
 }
 
 ls_status ls_normalisation_measure_source(ls_normalisation *out, const ls_image_source *source)
 {
-	size_t channels = (size_t)source->channels;
-	measuring m = { .source = source,
-			.room = malloc(channels * source->positions * sizeof(float)),
-			.bytes = calloc(channels, sizeof(*m.bytes)),
-			.floats = calloc(channels, sizeof(*m.floats)) };
 	ls_normalisation n = { 0 };
-	ls_status status = m.room && m.bytes && m.floats
-				   ? ls_normalisation_new(&n, source->channels)
-				   : ls_fail(LS_EMEMORY, "no memory to measure %d channels", source->channels);
 
-	if (status == LS_OK)
-		status = measure_all(&m, &n);
-	free(m.room);
-	free(m.bytes);
-	free(m.floats);
+	LS_TRY(ls_normalisation_new(&n, source->channels));
+	ls_status status = source->read_bytes ? measure_bytes(source, &n) : measure_floats(source, &n);
 	if (status == LS_OK)
 		*out = n;
 	else

@@ -23,10 +23,13 @@ typedef struct ls_image_source {
 	ls_bytes_read read_bytes;
 	ls_floats_read read_floats;
 	void *self;
+	int threads;      /* that read bytes at the same time; 0: one */
+	const char *slow; /* where images are decoded first: a note names this folder when it takes long; NULL: none */
 } ls_image_source;
 
-/* The same for these; bytes give the same constants as above. Of floats the constants are those of the values as they
- * are; a channel that is constant has deviation 1. Fails as reading does. */
+/* The same for these; bytes give the same constants as above, on any number of threads. Of floats the constants are
+ * those of the values as they are; a channel that is constant has deviation 1. Fails as reading does, of several images
+ * with the first one. */
 ls_status ls_normalisation_measure_source(ls_normalisation *out, const ls_image_source *source);
 
 #endif

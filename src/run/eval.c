@@ -46,14 +46,23 @@ typedef struct evaluation {
 	char saved[4096];        /* for options.save: where */
 } evaluation;
 
+/* The run's, but for a folder that is not there: the run may be of another machine. */
+static const char *choose_cache(const char *of_run)
+{
+	int is_folder = of_run && strcmp(of_run, "auto") != 0 && strcmp(of_run, "off") != 0;
+
+	return is_folder && !ls_path_is_directory(of_run) ? "auto" : of_run;
+}
+
 /* How much of the data, with which seed and from where is the run's only as long as the data is. */
 static void choose_data(evaluation *e)
 {
 	const ls_eval_options *o = e->options;
 	ls_train_options *s = &e->trained.settings;
 
-	s->phrases = 0;    /* are for training */
-	s->cache = "auto"; /* where the run kept decoded images, may be of another machine */
+	s->phrases = 0; /* are for training */
+	s->cache = o->cache ? o->cache : choose_cache(s->cache);
+	s->skip_bad = o->skip_bad > 0 ? o->skip_bad : s->skip_bad;
 	if (o->data) {
 		s->data = o->data;
 		s->data_dir = NULL;
@@ -100,7 +109,9 @@ static void warn_of_idle_options(const evaluation *e)
 			{ "vocab", o->vocab != NULL },
 			{ "cased", o->cased },
 			{ "seq-len", o->seq_len != 0 },
-			{ "replace-invalid", o->replace_invalid } };
+			{ "replace-invalid", o->replace_invalid },
+			{ "skip-bad", o->skip_bad != 0 },
+			{ "cache", o->cache != NULL } };
 	ls_train_options settings = e->trained.settings;
 	ls_effects run = { .options = &settings, .is_text = ls_dataset_describe(e->set)->tokens_max > 0, .nodes = 1 };
 

@@ -2,14 +2,20 @@
  * model_files.c - an ls_model as a file: safetensors, ONNX.
  */
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/handles.h"
+#include "base/memory.h"
 #include "checkpoint/tensors.h"
 #include "data/normalise.h"
 #include "onnx/onnx.h"
+#include "trained/adapters.h"
 #include "trained/model_handle.h"
 
-static ls_status write_weights(const ls_model *model, const char *path, const ls_weights_notes *notes)
+/* Adapters in `params`, which may be other ones than the model's, have been merged where `is_merged`. */
+static ls_status write_weights(const ls_model *model, const char *path, const ls_weights_notes *notes, float *params,
+			       int is_merged)
 {
 	const ls_trained *t = &model->trained;
 	const ls_ckpt_content content = { .model = t->settings.model,
@@ -17,9 +23,35 @@ static ls_status write_weights(const ls_model *model, const char *path, const ls
 					  .metadata_count = notes->count };
 	ls_ckpt_tensors tensors;
 
-	LS_TRY(ls_ckpt_tensors_model(&tensors, &t->graph->params, t->params, t->buffers, 0));
+	LS_TRY(ls_ckpt_tensors_model(&tensors, &t->graph->params, params, t->buffers, 0));
+	if (is_merged)
+		ls_adapters_leave_out(&tensors);
 	ls_status status = ls_ckpt_tensors_write(&tensors, path, &content, NULL);
 	ls_ckpt_tensors_release(&tensors);
+	return status;
+}
+
+static ls_status save(const ls_model *model, const char *path, float *params, int is_merged)
+{
+	const ls_trained *t = &model->trained;
+	ls_train_options settings = t->settings;
+	const ls_settings_context trained_on = { .vocabulary = model->vocabulary,
+						 .normalisation = ls_model_normalisation(model),
+						 .columns = t->columns,
+						 .task = t->task };
+	ls_weights_notes notes = { 0 };
+
+	if (is_merged)
+		settings.lora = 0;
+	if (settings.model)
+		LS_TRY(ls_weights_note(&notes, &settings, trained_on));
+	ls_weights_note_input(&notes, t->graph);
+	char *labels = NULL;
+	ls_status status = ls_model_class_lines(model, &labels);
+	ls_weights_note_labels(&notes, labels);
+	if (status == LS_OK)
+		status = write_weights(model, path, &notes, params, is_merged);
+	ls_weights_notes_release(&notes);
 	return status;
 }
 
@@ -27,22 +59,38 @@ ls_status ls_model_save(const ls_model *model, const char *path)
 {
 	LS_TRY(ls_model_check_usable(model));
 	LS_TRY(ls_argument_check(path, "path"));
-	const ls_trained *t = &model->trained;
-	const ls_settings_context trained_on = { .vocabulary = model->vocabulary,
-						 .normalisation = ls_model_normalisation(model),
-						 .columns = t->columns,
-						 .task = t->task };
-	ls_weights_notes notes = { 0 };
+	return save(model, path, model->trained.params, 0);
+}
 
-	if (t->settings.model)
-		LS_TRY(ls_weights_note(&notes, &t->settings, trained_on));
-	ls_weights_note_input(&notes, t->graph);
-	char *labels = NULL;
-	ls_status status = ls_model_class_lines(model, &labels);
-	ls_weights_note_labels(&notes, labels);
+/* What was trained is not replaced by what was made of it. */
+static ls_status check_output(const ls_model *model, const char *path)
+{
+	const char *source = model->trained.weights.file;
+	struct stat from, to;
+
+	if (source[0] == '\0' || stat(source, &from) != 0 || stat(path, &to) != 0 || from.st_dev != to.st_dev ||
+	    from.st_ino != to.st_ino)
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "cannot export to %s: the weights are read from it", path);
+}
+
+ls_status ls_model_export_safetensors(const ls_model *model, const char *path)
+{
+	LS_TRY(ls_model_check_usable(model));
+	LS_TRY(ls_argument_check(path, "path"));
+	LS_TRY(check_output(model, path));
+	const ls_trained *t = &model->trained;
+	const ls_param_table *table = &t->graph->params;
+	float *merged = NULL;
+
+	if (!ls_adapters_are_in(table))
+		return save(model, path, t->params, 0);
+	LS_TRY(ls_floats_new(&merged, table->total, "merged weights"));
+	memcpy(merged, t->params, table->total * sizeof(*merged));
+	ls_status status = ls_adapters_merge(table, merged);
 	if (status == LS_OK)
-		status = write_weights(model, path, &notes);
-	ls_weights_notes_release(&notes);
+		status = save(model, path, merged, 1);
+	ls_floats_free(merged, table->total);
 	return status;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""image_formats.py IDX-DIR OUT: write a dataset of IDX files, sorted by label, in every form that is read, with nothing but the standard library:
+"""image_formats.py IDX-DIR OUT [SAMPLES]: write a dataset of IDX files (300 of each part, or SAMPLES), sorted by label, in every form that is read,
+with nothing but the standard library:
 
 OUT/idx (IDX), OUT/folder/train/<label>/<number>.png, OUT/shards/train-00000N.tar, OUT/digits.npz, OUT/packed.npz (compressed), OUT/arrays/x_train.npy
 and OUT/floats.npz (pixels from 0 to 1 as float32, channels last)."""
@@ -13,16 +14,16 @@ import zipfile
 from image_folder import png
 
 SHARDS = 3
-SAMPLES_MAX = 300
+SAMPLES = 300
 
 
-def read(source, prefix):
+def read(source, prefix, most):
     """[(label, pixels)] sorted by label, and the sides."""
     images = (source / (prefix + "-images-idx3-ubyte")).read_bytes()
     labels = (source / (prefix + "-labels-idx1-ubyte")).read_bytes()[8:]
     count, height, width = struct.unpack(">III", images[4:16])
     size = height * width
-    samples = [(labels[i], images[16 + i * size:16 + (i + 1) * size]) for i in range(min(count, SAMPLES_MAX))]
+    samples = [(labels[i], images[16 + i * size:16 + (i + 1) * size]) for i in range(min(count, most))]
     return sorted(samples, key=lambda sample: sample[0]), height, width
 
 
@@ -51,12 +52,13 @@ def write_archives(out, arrays):
 
 
 def main():
-    source, out = map(pathlib.Path, sys.argv[1:])
+    source, out = map(pathlib.Path, sys.argv[1:3])
+    most = int(sys.argv[3]) if len(sys.argv) > 3 else SAMPLES
     for folder in ("idx", "shards", "arrays"):
         (out / folder).mkdir(parents=True)
     arrays, floats = {}, {}
     for prefix, split in (("train", "train"), ("t10k", "test")):
-        samples, height, width = read(source, prefix)
+        samples, height, width = read(source, prefix, most)
         count, pixels = len(samples), b"".join(image for _, image in samples)
         labels = bytes(label for label, _ in samples)
         (out / "idx" / (prefix + "-images-idx3-ubyte")).write_bytes(struct.pack(">IIII", 0x803, count, height, width) + pixels)

@@ -25,6 +25,19 @@ is "shards without a cache" "$(fingerprint --data shards --cache off --devices 1
 is "shards that fill the cache" "$(fingerprint --data shards --devices 2 --threads 1)" "$first"
 is "and from it" "$(fingerprint --data shards --devices 1 --threads 2)" "$first"
 
+# Mean and deviation are those of all images, of however many.
+ok "more digits" "$LOCKSTEP" data make glyphs --samples 1500 --out more-made --quiet
+ok "in every form" python3 "$SOURCE_DIR/tests/cli/image_formats.py" more-made more 1500
+ordered=$(fingerprint --data more/idx --model mlp)
+like "1,500 images train" "$ordered" '^parameters xxh64 [0-9a-f]{16}$'
+for form in digits.npz packed.npz arrays floats.npz shards folder folder; do # the folder once more, from what is kept
+	is "the same as more/$form" "$(fingerprint --data more/$form --model mlp)" "$ordered"
+done
+is "without a cache" "$(fingerprint --data more/folder --model mlp --cache off)" "$ordered"
+core=$(grep -oE '[0-9]+$' <<<"$(taskset -cp $$)")
+is "measured by one thread" "$(taskset -c "$core" "$LOCKSTEP" train --model mlp --epochs 1 --batch 60 --micro-batch 15 --data more/folder --cache off | tail -n 1)" \
+	"$ordered"
+
 run "$LOCKSTEP" train --model cnn --data digits.npz --steps 4 --batch 60 --schedule constant --run run --quiet
 is "a run on arrays" "$status" 0
 run "$LOCKSTEP" eval run
@@ -107,6 +120,12 @@ is "and is named" "$(grep -c 'left out: tested/test/3/text.png' err)" 1
 run "$LOCKSTEP" train --model cnn --data tested --skip-bad 1 --steps 4 --batch 60 --run tested-run --quiet
 run "$LOCKSTEP" eval tested-run
 is "eval of the run leaves it out, too" "$status" 0
+fails_with "eval of another run says what to do" 1 'tested/test/3/text.png is neither .*; --skip-bad N leaves out up to N' "$LOCKSTEP" eval run --data tested
+run "$LOCKSTEP" eval run --data tested --skip-bad 1
+is "which it does" "$status" 0
+like "and names it" "$err" 'left out: tested/test/3/text.png'
+fails_with "more than that is too much" 1 'more than --skip-bad 1 images cannot be read' \
+	sh -c "echo 'no image' >tested/test/4/text.png; '$LOCKSTEP' eval run --data tested --skip-bad 1"
 cp -a folder mixed
 cp -a folder/test mixed/val
 : >mixed/train/3/a.webp

@@ -69,6 +69,36 @@ is "predictions" "$status" 0
 like "have names" "$out" '^input,row,label,name,probability'
 run "$LOCKSTEP" train --run run --resume --steps 6 --quiet
 is "and resumed" "$status" 0
+cp -a digits darker
+python3 - "$SOURCE_DIR" <<'EOF'
+import pathlib, sys, zlib
+sys.path.insert(0, sys.argv[1] + "/tests/cli")
+from image_folder import png
+for path in pathlib.Path("darker").glob("*/*/*.png"):
+    data = path.read_bytes()
+    rows = zlib.decompress(data[41:data.index(b"IEND") - 8])
+    path.write_bytes(png(bytes(rows[29 * y + x + 1] // 4 for y in range(28) for x in range(28)), 28, 28))
+EOF
+rm -rf data elsewhere
+run "$LOCKSTEP" train --model cnn --data digits --steps 2 --batch 60 --cache off --run uncached --quiet
+run "$LOCKSTEP" eval uncached
+is "a run without a cache" "$status" 0
+is "is evaluated without one" "$(ls data/images 2>/dev/null)" ""
+run "$LOCKSTEP" eval uncached --cache elsewhere
+ok "unless it is asked for" test -n "$(ls elsewhere)"
+run "$LOCKSTEP" train --model cnn --data digits --steps 2 --batch 60 --cache gone --run cached --quiet
+mv gone away
+run "$LOCKSTEP" eval cached
+is "a cache that is not there" "$status" 0
+ok "is made in its usual place" test ! -e gone -a -n "$(ls data/images)"
+# A run whose constants are not those that are measured now, as of a version that measured otherwise.
+run "$LOCKSTEP" train --model cnn --data darker --steps 2 --batch 60 --schedule constant --init run --run older --quiet
+mean=$(python3 -c 'import json; print("%.9g" % json.load(open("older/run.json"))["settings"]["mean"][0])')
+run "$LOCKSTEP" train --model cnn --data darker --steps 2 --batch 60
+unlike "darker images are measured as such" "$out$err" "normalised with mean $mean,"
+run "$LOCKSTEP" train --run older --resume --steps 4
+is "a resumed run keeps its mean, whatever is measured now" "$status" 0
+like "and says so" "$out$err" "normalised with mean $mean,"
 mkdir -p other/train
 cp -a digits/train/* other/train/
 mv 'other/train/digit 0' 'other/train/nought'

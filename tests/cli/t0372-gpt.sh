@@ -224,9 +224,13 @@ for name in [name for name in merged if name.endswith("lora_A.weight")]:
     weight = merged[name.replace("lora_A.", "")]  # (in, out)
     rank = 4
     inputs, outputs = len(a) // rank, len(b) // rank
+    sums = [0.0] * len(weight)
     for i in range(inputs):
         for o in range(outputs):
-            weight[i * outputs + o] += sum(b[o * rank + r] * a[r * inputs + i] for r in range(rank))
+            for added in [b[o * rank + r] * a[r * inputs + i] for r in range(rank)]:
+                sums[i * outputs + o] += added
+    for i, added in enumerate(sums):
+        weight[i] += added
 blob = b""
 for name, values in merged.items():
     out[name] = dict(header[name], data_offsets=[len(blob), len(blob) + 4 * len(values)])
@@ -240,6 +244,43 @@ strong=$(perplexity "$out")
 run "$LOCKSTEP" eval merged.safetensors --model gpt-nano --data text.txt --vocab bytes --seq-len 40
 is "y + x A B is x (W + A B)" "$(perplexity "$out")" "$strong"
 ok "and not what it was" test "$strong" != "$trained"
+run "$LOCKSTEP" export runs/strong --safetensors exported.safetensors
+is "export adds them" "$status" 0
+cat >same.py <<'END_PYTHON'
+import json
+def tensors(path):
+    data = open(path, "rb").read()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    notes = header.pop("__metadata__", {})
+    return {name: (t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]) for name, t in header.items()}, notes
+(by_hand, _), (exported, notes) = tensors("merged.safetensors"), tensors("exported.safetensors")
+assert set(by_hand) == set(exported), sorted(set(by_hand) ^ set(exported))
+assert all(by_hand[name] == exported[name] for name in by_hand), [name for name in by_hand if by_hand[name] != exported[name]]
+assert notes["format"] == "pt" and notes["model"] == "gpt-nano" and "lora" not in notes, notes
+END_PYTHON
+ok "to the bits of W + B A, under Hugging Face's names" python3 same.py
+run "$LOCKSTEP" eval exported.safetensors --data text.txt --vocab bytes
+is "whose file says what it is" "$(perplexity "$out")" "$strong"
+run gpt --steps 2 --init exported.safetensors --lr 1e-9
+is "and starts a run without adapters" "$status" 0
+run "$LOCKSTEP" export runs/bytes --safetensors plain.safetensors
+ok "without adapters it is the checkpoint" python3 - "$checkpoint/model.safetensors" plain.safetensors <<'END_PYTHON'
+import json, sys
+def data(path):
+    whole = open(path, "rb").read()
+    size = int.from_bytes(whole[:8], "little")
+    return [json.loads(whole[8:8 + size]).get("transformer.wte.weight"), whole[8 + size:]]
+assert data(sys.argv[1]) == data(sys.argv[2])
+END_PYTHON
+fails_with "what was trained is not replaced" 2 "cannot export to plain.safetensors: the weights are read from it" \
+	"$LOCKSTEP" export plain.safetensors --safetensors plain.safetensors
+fails_with "nothing to write" 2 "give --onnx FILE or --safetensors FILE" "$LOCKSTEP" export runs/strong
+fails_with "adapters are not dropped" 1 "runs/strong/ckpt/.*/model.safetensors has adapters \(LoRA, rank 4\), and without them .*: go on with --lora 4, or merge them into the weights first, which .lockstep export. does" \
+	gpt --steps 2 --init runs/strong
+run gpt --steps 2 --init runs/strong --lora 4 --lr 1e-9
+is "they go on with --lora" "$status" 0
+fails_with "of their rank" 1 "lora_A.weight' has shape" gpt --steps 2 --init runs/strong --lora 8
 fails_with "other models have none" 2 "adapters are for gpt models" "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --steps 1 --lora 4
 
 # ---- what does not go together

@@ -14,6 +14,17 @@ ok "it adds up to the step it was taken from" json cnn.json "$adds_up"
 ok "parameters of all layers are the whole gradient" json cnn.json \
 	'sum((b + 15) // 16 * 16 - a for l in o["layers"] for a, b in l["parameters"]) == o["reachable_floats"]'
 
+# Every family of models: batch statistics, attention, an output layer that is the words.
+for model in resnet18-cifar vit-tiny gpt-nano; do
+	run "$LOCKSTEP" bench --model $model --batch-per-device 4 --warmup 1 --steps 1 --repeat 2 --profile-out $model.json
+	is "a profile of $model is recorded" "$status $err" "0 "
+	ok "$model: of the whole gradient" json $model.json \
+		'sum((b + 15) // 16 * 16 - a for l in o["layers"] for a, b in l["parameters"]) == o["reachable_floats"]'
+	run "$LOCKSTEP" bench --replay $model.json --warmup 1 --steps 1 --repeat 2 --devices 2 --json
+	is "$model: and replayed, on two devices" "$status $err" "0 "
+	ok "$model: as the model it is of" json .out "(o['model'], o['batch'], o['gflop_per_s']) == ('$model', 8, 0)"
+done
+
 # A profile with times of its own: 20 ms forward, 40 ms backward.
 python3 - <<'PYTHON'
 import json

@@ -1,9 +1,13 @@
 /*
  * Any bytes as the kept list of a folder, behind its checksum: refused, or a list whose names and numbers are all in
- * range. And as the kept list of bad images.
+ * range. And as the kept list of bad images, and as the kept mean and deviation, in front of their checksum.
  */
+#include <inttypes.h>
+#include <xxhash.h>
+
 #include "data/readers/bad_images.h"
 #include "data/readers/image_index.h"
+#include "data/readers/measured.h"
 #include "fuzz/common.h"
 
 static void parse_bad(const uint8_t *data, size_t size)
@@ -17,6 +21,23 @@ static void parse_bad(const uint8_t *data, size_t size)
 	ls_bad_images_release(&bad);
 }
 
+static void parse_measured(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 18);
+	ls_normalisation n = { 0 };
+	int found = 0;
+
+	fuzz_require(text != NULL);
+	if (size)
+		memcpy(text, data, size);
+	snprintf(text + size, 18, "%016" PRIx64 "\n", (uint64_t)XXH64(text, size, 0));
+	(void)ls_measured_parse(&n, text, size + 17, 0, 3, &found);
+	for (int c = 0; found && c < 3; c++)
+		fuzz_require(n.channels == 3 && n.deviation[c] > 0);
+	ls_normalisation_release(&n);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ls_image_list list = { .folder = "folder" };
@@ -24,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t sum = 0;
 
 	parse_bad(data, size);
+	parse_measured(data, size);
 	fuzz_require(copy != NULL);
 	if (size)
 		memcpy(copy, data, size);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # One fingerprint for every kind of data: an augmented folder of images, a table, text for GPT and images for ViT, on any devices, threads
-# and nodes, with one to three reader threads (one per device), and with the cache of decoded images off, filled and used.
+# and nodes, which read and decode with as many threads per device as compute, and with the cache of decoded images off, filled and used.
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
 export LOCKSTEP_DATA=$PWD/data

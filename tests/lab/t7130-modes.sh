@@ -73,6 +73,22 @@ train_on a:2,b:1 "${job[@]}"
 is "without them the bits are the same" "$(fingerprint "$out")" "$exact"
 unlike "and nothing is given up" "$err$out" "$lost"
 
+# Every family of models: batch statistics, attention, an output layer that is the words.
+families=("resnet18-cifar --data glyphs" "vit-tiny --data glyphs" "gpt-nano --data babble --seq-len 24")
+for family in "${families[@]}"; do
+	model=${family%% *}
+	# shellcheck disable=SC2206 # words
+	small=(--model $family --samples 64 --test-samples 16 --batch 8 --micro-batch 4 --steps 3 --schedule constant --lr 1e-3)
+	run "$LOCKSTEP" train "${small[@]}" --devices 1 --run "$model-exact"
+	for strategy in mpi ps-async; do
+		train_on a:1,b:1 "${small[@]}" --strategy $strategy --run "$model-$strategy"
+		is "$model trains with $strategy" "$status" 0
+		like "$model with $strategy says what it gives up" "$err$out" "$lost"
+		ok "$model with $strategy ends near the exact run ($(last_loss "$model-$strategy"))" \
+			within "$([ $strategy = mpi ] && echo 1 || echo 50)" "$(last_loss "$model-$strategy")" "$(last_loss "$model-exact")"
+	done
+done
+
 train_on a:1,b:1 "${job[@]}" --wire bf16 --run bf16 --epochs 4 --resume
 is "bf16: a checkpoint goes on" "$status" 0
 ok "bf16: and learns more ($(last_loss bf16))" awk -v a="$(last_loss bf16)" -v b="$exact_loss" 'BEGIN { exit !(a < b) }'

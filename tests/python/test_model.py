@@ -127,6 +127,9 @@ def test_files(tmp_path, model, digits):
         other.load_state_dict({"x": np.zeros(1)}, strict=False)
     with lockstep.Model.load(path, input=(1, 28, 28)) as loaded:
         assert np.array_equal(loaded.predict(digits[0]), model.predict(digits[0]))
+    model.export_safetensors(tmp_path / "exported.safetensors")
+    exported = lockstep.load_file(tmp_path / "exported.safetensors")
+    assert all(np.array_equal(exported[name], tensors[name]) for name in tensors) and set(exported) == set(tensors)
     model.export_onnx(tmp_path / "model.onnx")
     assert (tmp_path / "model.onnx").stat().st_size > 1000
     with pytest.raises(lockstep.Error, match="nowhere"):

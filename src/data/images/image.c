@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "data/images/budget.h"
 #include "data/images/orientation.h"
 
 ls_image_kind ls_image_sniff(const uint8_t *bytes, size_t size)
@@ -97,9 +98,16 @@ ls_status ls_image_peek(ls_image_shape *out, const uint8_t *bytes, size_t size, 
 	}
 }
 
+void ls_image_reserve(ls_image *image, size_t bytes)
+{
+	ls_decoding_begin(bytes);
+	image->reserved = bytes;
+}
+
 void ls_image_release(ls_image *image)
 {
 	free(image->pixels);
+	ls_decoding_end(image->reserved);
 	*image = (ls_image){ 0 };
 }
 

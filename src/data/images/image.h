@@ -4,7 +4,8 @@
  *     bytes -> PNG or JPEG decoder -> pixels -> grey or colour, as the model wants -> scaled to its size -> rounded
  *     -> normalised
  *
- * Files come from outside: their size in pixels is checked before memory is taken for them. A pixel is a number from 0
+ * Files come from outside: their size in pixels is checked before memory is taken for them, and what all threads of a
+ * process take for it at the same time is limited (budget.h), so a thread has one decoded image at a time. A pixel is a number from 0
  * to 255, of 16-bit files with fractions, so that every source of images is normalised by one formula, that of
  * datasets: (pixel / 255 - mean) / deviation.
  */
@@ -22,8 +23,9 @@
 typedef struct ls_image {
 	int channels; /* 1: grey, 3: RGB */
 	int height, width;
-	int deep;     /* 1: 16 bits a value */
-	void *pixels; /* (height, width, channels) of uint8_t or uint16_t */
+	int deep;        /* 1: 16 bits a value */
+	void *pixels;    /* (height, width, channels) of uint8_t or uint16_t */
+	size_t reserved; /* bytes of the budget (budget.h) that decoding it took, until it is released */
 } ls_image;
 
 typedef enum ls_image_kind { LS_IMAGE_NONE, LS_IMAGE_PNG, LS_IMAGE_JPEG } ls_image_kind;
@@ -58,6 +60,8 @@ ls_status ls_png_write(const char *path, const uint8_t *pixels, ls_image_shape s
 
 /* Whether an image may be that large, before anything is decoded. */
 ls_status ls_image_check(const ls_image *image, const char *name, uint64_t pixels_max);
+/* Wait until decoders may have as many bytes more. */
+void ls_image_reserve(ls_image *image, size_t bytes);
 /* Memory for the pixels of an image whose other fields are set, which are checked. */
 ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max);
 

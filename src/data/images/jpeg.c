@@ -26,6 +26,52 @@ static int divisor_for(const ls_image *image, const ls_image_shape *least, int i
 	return divisor;
 }
 
+/* Of progressive files, and of those with a scan for each colour, the decoder keeps the coefficients of the whole
+ * image, at its full size, before it makes pixels. Segments are 0xff, a kind, and a length that counts itself; the
+ * first scan comes behind the frame. What cannot be followed counts as such a file. */
+static int keeps_coefficients(const uint8_t *bytes, size_t size)
+{
+	int components = 0, is_progressive = 0;
+
+	for (size_t at = 2; at + 10 <= size && bytes[at] == 0xff;) {
+		int kind = bytes[at + 1], is_table = kind == 0xc4 || kind == 0xc8 || kind == 0xcc;
+		size_t length = (size_t)bytes[at + 2] << 8 | bytes[at + 3];
+		if (kind == 0xff) { /* any number of them may come first */
+			at++;
+			continue;
+		}
+		if (kind == 0xda)
+			return is_progressive || bytes[at + 4] < components;
+		if (kind >= 0xc0 && kind <= 0xcf && !is_table) {
+			components = bytes[at + 9];
+			is_progressive = kind != 0xc0 && kind != 0xc1;
+		}
+		if (length < 2 || length > size - at - 2)
+			break;
+		at += 2 + length;
+	}
+	return 1;
+}
+
+/* 16 bits each, of blocks of 8x8. */
+static size_t coefficient_bytes(const ls_image *image, int subsampling)
+{
+	size_t positions = ((size_t)image->height + 15) * ((size_t)image->width + 15) * sizeof(int16_t);
+
+	switch (subsampling) {
+	case TJSAMP_GRAY:
+		return positions;
+	case TJSAMP_420:
+	case TJSAMP_411:
+		return positions + positions / 2;
+	case TJSAMP_422:
+	case TJSAMP_440:
+		return 2 * positions;
+	default:
+		return 3 * positions;
+	}
+}
+
 /* A file whose end is missing decodes to grey areas, with a warning: that is no image to predict. */
 static ls_status decode(tjhandle decoder, ls_image *image, const uint8_t *bytes, size_t size, const char *name,
 			uint64_t pixels_max, const ls_image_shape *least)
@@ -35,12 +81,15 @@ static ls_status decode(tjhandle decoder, ls_image *image, const uint8_t *bytes,
 	if (tjDecompressHeader3(decoder, bytes, size, &image->width, &image->height, &subsampling, &colours) != 0)
 		return fail(decoder, name);
 	LS_TRY(ls_image_check(image, name, pixels_max));
+	size_t needed = keeps_coefficients(bytes, size) ? coefficient_bytes(image, subsampling) : 0;
 	int divisor = divisor_for(image, least, orientation >= 5);
 	image->width = (image->width + divisor - 1) / divisor;
 	image->height = (image->height + divisor - 1) / divisor;
 	if (colours == TJCS_CMYK || colours == TJCS_YCCK)
 		return ls_fail(LS_EFORMAT, "%s: a CMYK image for print; convert it to RGB", name);
 	image->channels = colours == TJCS_GRAY ? 1 : 3;
+	size_t pixels = (size_t)image->height * (size_t)image->width * (size_t)image->channels;
+	ls_image_reserve(image, needed + (orientation > 1 ? 2 : 1) * pixels);
 	LS_TRY(ls_image_alloc(image, name, pixels_max));
 	int format = image->channels == 1 ? TJPF_GRAY : TJPF_RGB;
 	if (tjDecompress2(decoder, bytes, size, image->pixels, image->width, 0, image->height, format,

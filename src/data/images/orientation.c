@@ -110,6 +110,8 @@ ls_status ls_image_set_upright(ls_image *image, int orientation, const char *nam
 	for (int y = 0; y < upright.height; y++)
 		for (int x = 0; x < upright.width; x++, to += bytes)
 			memcpy(to, (const uint8_t *)image->pixels + source_of(image, orientation, y, x) * bytes, bytes);
+	upright.reserved = image->reserved;
+	image->reserved = 0;
 	ls_image_release(image);
 	*image = upright;
 	return LS_OK;

@@ -94,6 +94,8 @@ static ls_status make_rows(reading *r)
 	if ((uint64_t)image->height * r->packed_row / DEFLATE_RATIO_MAX > r->size)
 		return ls_fail(LS_EFORMAT, "%s: %zu bytes cannot hold the %dx%d pixels that it declares", r->name,
 			       r->size, image->width, image->height);
+	int copies = ls_png_orientation(r->bytes, r->size) > 1 ? 2 : 1; /* it is set upright */
+	ls_image_reserve(image, (size_t)copies * (size_t)image->height * bytes);
 	LS_TRY(ls_image_alloc(image, r->name, r->pixels_max));
 	r->rows = calloc((size_t)image->height, sizeof(*r->rows));
 	if (!r->rows)

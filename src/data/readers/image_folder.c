@@ -4,8 +4,9 @@
  * Every image becomes (channels, height, width) bytes: decoded, made grey or colour, scaled so that it covers the size,
  * cut in the middle, rounded. That is a function of the file and the shape alone, so the bits of a training do not
  * depend on which thread decodes what, nor on whether it was decoded before: decoded images are kept in a file of the
- * data cache (image_cache.h). Where bad files are to be left out, all are read when the dataset is opened
- * (bad_images.h): so every node leaves out the same.
+ * data cache (image_cache.h). Mean and deviation are measured as of other datasets of bytes (measure.h), by all cores
+ * while that cache fills, and kept beside it (measured.h). Where bad files are to be left out, all are read when the
+ * dataset is opened (bad_images.h): so every node leaves out the same.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,9 +15,9 @@
 #include <xxhash.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/pin.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
@@ -25,13 +26,12 @@
 #include "data/readers/bad_images.h"
 #include "data/readers/image_cache.h"
 #include "data/readers/image_list.h"
+#include "data/readers/measured.h"
 
-#define PIXELS_MAX ((uint64_t)1 << 27)    /* of a file: 11,585 x 11,585 */
-enum { MEASURED = 1024 };                 /* images, evenly spread, that mean and deviation are measured on */
-#define MEASURED_BYTES ((size_t)64 << 20) /* or fewer, where they are large */
-#define PATIENCE 2.0                      /* seconds without a word */
-enum { COLOURS_LOOKED = 16 };             /* images, evenly spread, that decide between grey and colours */
-enum { SIDE_PLAIN = 512 };                /* larger images are scaled to a size that the user chooses */
+#define PIXELS_MAX ((uint64_t)1 << 27) /* of a file: 11,585 x 11,585 */
+enum { THREADS_MAX = 64 };             /* that decode images to measure them */
+enum { COLOURS_LOOKED = 16 };          /* images, evenly spread, that decide between grey and colours */
+enum { SIDE_PLAIN = 512 };             /* larger images are scaled to a size that the user chooses */
 
 /* Bump this when decoding, orientation or scaling give other bytes: caches of the older ones are replaced. */
 enum { DECODING = 3 };
@@ -44,6 +44,8 @@ typedef struct folder {
 	uint64_t count;        /* of those */
 	uint64_t samples;      /* that are used: all, or some evenly spread ones */
 	int skips_bad;         /* images that cannot be read are left out when the dataset is opened */
+	uint64_t key;          /* a hash of all that decides about the decoded bytes; 0: nothing is kept */
+	char cache_file[4096]; /* what is known of the images is kept beside it; "": nothing is kept */
 } folder;
 
 static void folder_free(void *self)
@@ -212,33 +214,6 @@ static ls_status find_shape(folder *f, const ls_dataset_options *o)
 		path, first.width, first.height);
 }
 
-/* Mean and deviation of the training images: of all, or of some evenly spread ones. */
-static ls_status measure(folder *f, ls_normalisation *out)
-{
-	size_t values = values_of(f);
-	uint64_t most = MEASURED_BYTES / values < MEASURED ? MEASURED_BYTES / values + 1 : MEASURED;
-	uint64_t looked = f->samples < most ? f->samples : most;
-	uint8_t *bytes = malloc(values * looked);
-	ls_status status = bytes ? LS_OK : ls_fail(LS_EMEMORY, "no memory to measure %" PRIu64 " images", looked);
-	double begun = ls_clock_seconds();
-	int is_noted = 0;
-	int32_t label;
-
-	for (uint64_t i = 0; status == LS_OK && i < looked; i++) {
-		status = folder_read(f, f->samples * i / looked, bytes + i * values, &label);
-		if (is_noted || ls_clock_seconds() - begun < PATIENCE)
-			continue;
-		ls_log_note("decoding %" PRIu64 " images of %s to measure their mean and deviation", looked,
-			    f->list.root);
-		is_noted = 1;
-	}
-	if (status == LS_OK)
-		status = ls_normalisation_measure(out, bytes, looked, f->shape.channels,
-						  (size_t)f->shape.height * (size_t)f->shape.width);
-	free(bytes);
-	return status;
-}
-
 /* ---- the cache --------------------------------------------------------------------------------------------------- */
 
 /* All that decides about the decoded bytes. */
@@ -293,14 +268,15 @@ static ls_status cache_path(const folder *f, const ls_dataset_options *o, const 
 }
 
 /* A cache that was asked for must be there; without one that is only convenient, images are decoded every time. */
-static ls_status open_cache(folder *f, const ls_dataset_options *o, const char *name, char *path, size_t size,
-			    uint64_t key)
+static ls_status open_cache(folder *f, const ls_dataset_options *o, const char *name)
 {
-	ls_status status = cache_path(f, o, name, path, size);
+	ls_status status = cache_path(f, o, name, f->cache_file, sizeof(f->cache_file));
 	const ls_image_cache_options cache = {
-		.path = path, .key = key, .images = f->list.count, .bytes = values_of(f)
+		.path = f->cache_file, .key = f->key, .images = f->list.count, .bytes = values_of(f)
 	};
 
+	if (status != LS_OK)
+		f->cache_file[0] = '\0';
 	if (status == LS_OK)
 		status = ls_image_cache_open(&f->cache, &cache);
 	if (status == LS_OK || status == LS_EMEMORY || (o->cache && strcmp(o->cache, "auto") != 0))
@@ -346,24 +322,64 @@ static ls_status leave_out(folder *f, const ls_bad_images *bad, uint64_t most)
 	return LS_OK;
 }
 
-/* All images are tried, unless an earlier start did; `path`, of the cache, is "" where nothing is kept. */
-static ls_status find_bad(folder *f, const ls_dataset_options *o, const char *path, uint64_t key)
+/* All images are tried, unless an earlier start did. */
+static ls_status find_bad(folder *f, const ls_dataset_options *o)
 {
 	ls_bad_images bad = { .count = 0 };
-	char file[4200];
+	char file[sizeof(f->cache_file) + 16];
 	int found = 0;
 
-	snprintf(file, sizeof(file), "%s.bad", path);
-	ls_status status = path[0] ? ls_bad_images_load(&bad, file, key, f->list.count, &found) : LS_OK;
+	snprintf(file, sizeof(file), "%s.bad", f->cache_file);
+	ls_status status = f->cache ? ls_bad_images_load(&bad, file, f->key, f->list.count, &found) : LS_OK;
 	if (status == LS_OK && !found) {
 		status = ls_bad_images_find(&bad, f->list.count, o->skip_bad, try_image, f);
-		if (status == LS_OK && path[0] && bad.count <= o->skip_bad && !bad.is_passing)
-			ls_bad_images_save(&bad, file, key);
+		if (status == LS_OK && f->cache && bad.count <= o->skip_bad && !bad.is_passing)
+			ls_bad_images_save(&bad, file, f->key);
 	}
 	if (status == LS_OK)
 		status = leave_out(f, &bad, o->skip_bad);
 	ls_bad_images_release(&bad);
 	return status;
+}
+
+/* ---- mean and deviation ------------------------------------------------------------------------------------------- */
+
+/* Of the images that can be read, used in this training or not: as other readers of images measure. */
+static ls_status read_to_measure(void *self, uint64_t index, uint8_t *bytes, int32_t *label)
+{
+	const folder *f = self;
+
+	*label = 0;
+	return advise(f, read_place(f, f->good ? f->good[index] : index, bytes));
+}
+
+/* Of the images that are measured. */
+static uint64_t measured_key(const folder *f)
+{
+	return f->good ? XXH64(f->good, f->count * sizeof(*f->good), f->key) : f->key;
+}
+
+static ls_status measure(folder *f, ls_normalisation *out)
+{
+	char file[sizeof(f->cache_file) + 16];
+	int cores = ls_pin_cores(), found = 0;
+	const ls_image_source source = { .channels = f->shape.channels,
+					 .positions = (size_t)f->shape.height * (size_t)f->shape.width,
+					 .samples = f->count,
+					 .read_bytes = read_to_measure,
+					 .self = f,
+					 .threads = cores < THREADS_MAX ? cores : THREADS_MAX,
+					 .slow = f->list.root };
+
+	snprintf(file, sizeof(file), "%s.measured", f->cache_file);
+	if (f->cache_file[0])
+		LS_TRY(ls_measured_load(out, file, measured_key(f), f->shape.channels, &found));
+	if (found)
+		return LS_OK;
+	LS_TRY(ls_normalisation_measure_source(out, &source));
+	if (f->cache_file[0])
+		ls_measured_save(out, file, measured_key(f));
+	return LS_OK;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -454,16 +470,14 @@ static ls_status follow_training(folder *f, const ls_dataset_options *o, ls_norm
 static ls_status prepare(folder *f, const ls_dataset_options *o)
 {
 	ls_dataset_info info;
-	char path[4096] = "";
-	uint64_t key = 0;
 
 	describe(f, o, &info);
 	if (!is_off(o)) {
-		LS_TRY(find_key(f, &key));
-		LS_TRY(open_cache(f, o, info.name, path, sizeof(path), key));
+		LS_TRY(find_key(f, &f->key));
+		LS_TRY(open_cache(f, o, info.name));
 	}
 	if (f->skips_bad)
-		LS_TRY(find_bad(f, o, f->cache ? path : "", key));
+		LS_TRY(find_bad(f, o));
 	f->samples = o->samples > 0 && o->samples < f->count ? o->samples : f->count;
 	return LS_OK;
 }

@@ -396,7 +396,7 @@ static ls_image ramp(int height, int width, int channels)
 static void test_colours(void **state)
 {
 	uint8_t rgb[] = { 10, 20, 30, 255, 255, 255 }, grey[] = { 5, 6 };
-	ls_image colour = { 3, 1, 2, 0, rgb }, plain = { 1, 1, 2, 0, grey };
+	ls_image colour = { 3, 1, 2, 0, rgb, 0 }, plain = { 1, 1, 2, 0, grey, 0 };
 	float out[6];
 	(void)state;
 	assert_ok(ls_image_resize(&colour, LS_RESIZE_COVER, (ls_image_shape){ 3, 1, 2 }, out, "x"));
@@ -416,7 +416,7 @@ static void test_colours(void **state)
 static void test_scaling(void **state)
 {
 	uint8_t pair[] = { 0, 100 };
-	ls_image two = { 1, 1, 2, 0, pair };
+	ls_image two = { 1, 1, 2, 0, pair, 0 };
 	float out[64 * 64];
 	(void)state;
 	assert_ok(ls_image_resize(&two, LS_RESIZE_STRETCH, (ls_image_shape){ 1, 1, 4 }, out, "x"));
