@@ -3,6 +3,7 @@
 #   SANITIZER=address|undefined|thread   build and test with a sanitizer, in its own build directory
 #   CC=clang                             use another compiler (reconfigures the build directory)
 #   MPI=off  XSMM=off                    build without MPI, without libxsmm, in their own build directories
+#   FLAGS="-O2 -march=native"            other flags of the compiler than -O3, in a build directory of their own (BUILD=build-native)
 #   CI=true                              treat warnings as errors
 #   TESTS="base/test_rng cli/t0001"      run only the tests whose path contains one of these words
 #   PEERS="--quick --debian"             options of bench/peers, see bench/peers --help
@@ -29,7 +30,8 @@ SOAK_MINUTES ?= 30
 CHAOS_MINUTES ?= 30
 KILLS ?= 300
 COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
-CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(MPI) -DLS_XSMM=$(XSMM)
+CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(MPI) -DLS_XSMM=$(XSMM) \
+	$(if $(FLAGS),-DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=$(FLAGS)")
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
@@ -61,11 +63,13 @@ test-golden: ## compare with PyTorch: install it (165 MB to download, 730 MB on 
 	$(MAKE) --no-print-directory build
 	tools/run-tests "$(BUILD)" tests/golden/
 
-same-bits: lockstep ## every family of models with gcc, clang, without libxsmm, on every instruction set (and arm64 once it is built): one fingerprint each
+same-bits: lockstep ## every family of models with gcc, clang, without libxsmm, with -O2 -march=native, on every instruction set (and arm64 once it is built): one fingerprint each
 	tools/install-deps build clang
 	$(MAKE) --no-print-directory lockstep CC=clang BUILD=build-clang
 	$(MAKE) --no-print-directory lockstep MPI=off XSMM=off BUILD=build-nompi-noxsmm
-	tools/same-bits $(SAME_BITS) "$(BUILD)/lockstep" build-clang/lockstep build-nompi-noxsmm/lockstep $(wildcard build-arm64/lockstep)
+	$(MAKE) --no-print-directory lockstep FLAGS="-O2 -march=native" BUILD=build-native
+	tools/same-bits $(SAME_BITS) "$(BUILD)/lockstep" build-clang/lockstep build-nompi-noxsmm/lockstep build-native/lockstep \
+		$(wildcard build-arm64/lockstep)
 
 test-arm64: lockstep ## cross-build for arm64, run its unit tests and every family of models under qemu: the bits of this processor, also after a resume
 	tools/install-deps build arm64

@@ -140,7 +140,7 @@ typedef struct ls_train_options {
 	double ema;              /* decay of a moving average of parameters, which is evaluated and saved; 0: none */
 
 	/* how products are computed */
-	const char *precision; /* "fp32"; "bf16", "bf16-amx": products of layers in bf16, summed in fp32; "auto" */
+	const char *precision; /* "fp32"; "bf16", "bf16-amx", "bf16-layers": products, summed in fp32; "auto" */
 
 	/* how the command starts nodes (ls_launch_elastic()); to a node, that it was started like that */
 	const char *discover;

@@ -11,11 +11,13 @@ static const struct {
 	const char *name, *summary;
 } precisions[] = {
 	[LS_PRECISION_FP32] = { "fp32", "products, sums and values in fp32 (the default)" },
-	[LS_PRECISION_BF16] = { "bf16", "products of convolutions and linear layers in bf16, summed in fp32; weights, "
-					"values and "
-					"update in fp32" },
-	[LS_PRECISION_BF16_AMX] = { "bf16-amx", "as bf16, but summed in the order of Intel's AMX; its results differ "
-						"from those of bf16" },
+	[LS_PRECISION_BF16] = { "bf16",
+				"products of convolutions, linear layers and attention in bf16, summed in fp32; "
+				"weights, values and update in fp32" },
+	[LS_PRECISION_BF16_AMX] = { "bf16-amx", "convolutions and linear layers in bf16, but summed in the order of "
+						"Intel's AMX; its results differ from those of bf16" },
+	[LS_PRECISION_BF16_LAYERS] = { "bf16-layers", "as bf16, but attention multiplies in fp32: the bf16 of earlier "
+						      "versions, whose runs go on in it" },
 	[LS_PRECISION_COUNT] = { "auto", "what a short measurement at the start finds clearly faster than fp32, "
 					 "else fp32" },
 };

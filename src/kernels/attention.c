@@ -7,53 +7,33 @@
  * (dout . out = sum_j p dp, as out is what p was multiplied into). Products need the right factor row by row, so k and,
  * for backward, v are transposed once per unit, with zero columns up to a multiple of 16; what these columns give is
  * never read. A matrix with a column per key has a row stride that is an odd number of cache lines: rows a power of two
- * apart would share a few sets of the first-level cache.
+ * apart would share a few sets of the first-level cache. Products in bf16 are in attention_bf16.c.
  */
 #include "kernels/attention.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kernels/simd.h"
+#include "kernels/attention_unit.h"
+#include "params/panel.h"
 
-#define LANES 16
-
-typedef struct unit {
-	const ls_attention_plan *a;
-	const ls_simd *simd;
-	int64_t first;               /* row of the sentence's first token */
-	int stride;                  /* rows from one token to the next */
-	int64_t lse;                 /* place of the first token in a head's lse */
-	int queries;                 /* tokens of the sentence here */
-	int past;                    /* keys before the first query */
-	int length;                  /* keys of the sentence, or those that a block of queries sees */
-	int columns;                 /* the same, rounded up to 16 */
-	int ld;                      /* row stride of matrices with a column per key */
-	int64_t key_first, key_rows; /* of k and v: row of the first key, and rows in all */
-	int key_stride;
-	int head;
-	int part, parts; /* channels of the head in one panel, and how many panels it lies in */
-	uint64_t sample;
-	/* scratch */
-	float *keys, *values; /* (width, ld) transposed */
-	float *score, *slope; /* (block, ld) */
-	float *keep;          /* (block, length rounded up to 4), and room for the end of a draw */
-} unit;
+typedef ls_attention_unit unit;
 
 static int64_t rounded(int64_t length)
 {
-	return (length + LANES - 1) / LANES * LANES;
+	return (length + LS_ATTENTION_LANES - 1) / LS_ATTENTION_LANES * LS_ATTENTION_LANES;
 }
 
 static int64_t odd_stride(int64_t length)
 {
-	return rounded(length) | LANES;
+	return rounded(length) | LS_ATTENTION_LANES;
 }
 
 static int64_t member_floats(int width, int64_t longest)
 {
 	const int64_t matrix = odd_stride(longest);
-	return 2 * width * matrix + 3 * LS_ATTENTION_BLOCK * matrix + 4 * LANES;
+	const int64_t in_bf16 = LS_ATTENTION_BLOCK * (LS_PANEL_MAX / 2 + matrix / 2);
+	return 2 * width * matrix + 3 * LS_ATTENTION_BLOCK * matrix + 4 * LS_ATTENTION_LANES + in_bf16;
 }
 
 size_t ls_attention_scratch_floats(int width, int64_t longest, int threads)
@@ -99,76 +79,82 @@ static unit unit_make(const ls_attention_plan *a, int64_t number, float *scratch
 	u.score = u.values + (int64_t)a->width * u.ld;
 	u.slope = u.score + (int64_t)LS_ATTENTION_BLOCK * u.ld;
 	u.keep = u.slope + (int64_t)LS_ATTENTION_BLOCK * u.ld;
+	u.half = (u.length + 1) / 2;
+	u.key_words = (uint32_t *)u.keys;
+	u.pairs = u.key_words + (int64_t)a->width / 2 * u.ld;
+	u.value_words = (uint32_t *)u.values;
+	u.rows = (uint32_t *)(u.keep + (int64_t)LS_ATTENTION_BLOCK * u.ld + 4 * LS_ATTENTION_LANES);
+	u.rounded = u.rows + LS_ATTENTION_BLOCK * LS_PANEL_MAX / 2;
 	return u;
-}
-
-/* Where the channels of a part of the head lie, in the sentence's row `row`. */
-static int64_t place(const unit *u, int part, int64_t row)
-{
-	const int channel = u->head * u->a->width + part * u->part, panel = u->a->panel;
-	return (channel / panel * u->a->rows + u->first + row * u->stride) * panel + channel % panel;
-}
-
-/* Floats from a row of the sentence to the next. */
-static int row_floats(const unit *u)
-{
-	return u->a->panel * u->stride;
-}
-
-/* The same in k and v, which may be longer. */
-static int64_t key_place(const unit *u, int part, int64_t row)
-{
-	const int channel = u->head * u->a->width + part * u->part, panel = u->a->panel;
-	return (channel / panel * u->key_rows + u->key_first + row * u->key_stride) * panel + channel % panel;
-}
-
-static int key_row_floats(const unit *u)
-{
-	return u->a->panel * u->key_stride;
 }
 
 /* out (width, columns) = the head's rows of x, keys or values, transposed, with zeros in the
  * columns past the sentence. */
 static void transpose_head(const unit *u, const float *x, float *out)
 {
-	const int whole = u->length / LANES * LANES, rest = u->length - whole;
+	const int whole = u->length / LS_ATTENTION_LANES * LS_ATTENTION_LANES, rest = u->length - whole;
 	for (int p = 0; p < u->parts; p++, out += (int64_t)u->part * u->ld) {
-		u->simd->transpose(x + key_place(u, p, 0), whole, u->part, key_row_floats(u), out, u->ld);
+		u->simd->transpose(x + ls_attention_key_place(u, p, 0), whole, u->part, ls_attention_key_row_floats(u),
+				   out, u->ld);
 		if (!rest)
 			continue;
-		float last[LANES * 64] = { 0 };
+		float last[LS_ATTENTION_LANES * 64] = { 0 };
 		for (int r = 0; r < rest; r++)
-			memcpy(last + r * u->part, x + key_place(u, p, whole + r), (size_t)u->part * sizeof(*last));
-		u->simd->transpose(last, LANES, u->part, u->part, out + whole, u->ld);
+			memcpy(last + r * u->part, x + ls_attention_key_place(u, p, whole + r),
+			       (size_t)u->part * sizeof(*last));
+		u->simd->transpose(last, LS_ATTENTION_LANES, u->part, u->part, out + whole, u->ld);
 	}
+}
+
+/* What all blocks multiply by: keys and maybe values transposed, and what `rows` multiplies as it lies. */
+static void prepare(const unit *u, const float *keys, const float *values, const float *rows)
+{
+	if (!u->a->bf16) {
+		transpose_head(u, keys, u->keys);
+		if (values)
+			transpose_head(u, values, u->values);
+		return;
+	}
+	ls_attention_bf16_transpose(u, keys, u->key_words);
+	if (values)
+		ls_attention_bf16_transpose(u, values, u->value_words);
+	ls_attention_bf16_pairs(u, rows);
 }
 
 /* y (count, columns) = rows [row, row + count) of the head of x, times `transposed` (width, columns). */
 static void multiply_keys(const unit *u, const float *x, const float *transposed, int row, int count, float *y)
 {
+	if (u->a->bf16) {
+		ls_attention_bf16_keys(u, x, (const uint32_t *)transposed, row, count, y);
+		return;
+	}
 	for (int p = 0; p < u->parts; p++) {
 		const ls_gemm_shape shape = { .rows = count,
 					      .depth = u->part,
 					      .cols = u->columns,
-					      .ldx = row_floats(u),
+					      .ldx = ls_attention_row_floats(u),
 					      .ldw = u->ld,
 					      .ldy = u->ld,
 					      .accumulate = p > 0 };
-		u->simd->gemm(&shape, x + place(u, p, row), transposed + (int64_t)p * u->part * u->ld, y);
+		u->simd->gemm(&shape, x + ls_attention_place(u, p, row), transposed + (int64_t)p * u->part * u->ld, y);
 	}
 }
 
 /* Rows [row, row + count) of the head of y = x (count, length) . the head's rows of w, keys or values. */
-static void multiply_rows(const unit *u, const float *x, const float *w, int row, int count, float *y)
+static void multiply_rows(const unit *u, float *x, const float *w, int row, int count, float *y)
 {
+	if (u->a->bf16) {
+		ls_attention_bf16_rows(u, x, row, count, y);
+		return;
+	}
 	const ls_gemm_shape shape = { .rows = count,
 				      .depth = u->length,
 				      .cols = u->part,
 				      .ldx = u->ld,
-				      .ldw = key_row_floats(u),
-				      .ldy = row_floats(u) };
+				      .ldw = ls_attention_key_row_floats(u),
+				      .ldy = ls_attention_row_floats(u) };
 	for (int p = 0; p < u->parts; p++)
-		u->simd->gemm(&shape, x, w + key_place(u, p, 0), y + place(u, p, row));
+		u->simd->gemm(&shape, x, w + ls_attention_key_place(u, p, 0), y + ls_attention_place(u, p, row));
 }
 
 /* Rows [first, first + keys) of the head of y (+)= x (count, keys)^T . rows [row, row + count) of the head of w. */
@@ -179,17 +165,22 @@ static void multiply_transposed(const unit *u, const float *x, const float *w, i
 				      .depth = keys,
 				      .cols = u->part,
 				      .ldx = u->ld,
-				      .ldw = row_floats(u),
-				      .ldy = row_floats(u),
+				      .ldw = ls_attention_row_floats(u),
+				      .ldy = ls_attention_row_floats(u),
 				      .transposed = 1,
 				      .accumulate = accumulate };
 	for (int p = 0; p < u->parts; p++)
-		u->simd->gemm(&shape, x + first, w + place(u, p, row), y + place(u, p, first));
+		u->simd->gemm(&shape, x + first, w + ls_attention_place(u, p, row),
+			      y + ls_attention_place(u, p, first));
 }
 
 /* What a block of queries adds to the keys it sees; the first block that sees a key writes. */
 static void add_to_keys(const unit *u, const float *x, const float *w, int row, int count, float *y)
 {
+	if (u->a->bf16) {
+		ls_attention_bf16_add_to_keys(u, x, w, row, count, u->a->causal || !row ? row : u->length, y);
+		return;
+	}
 	if (!u->a->causal) {
 		multiply_transposed(u, x, w, row, count, 0, u->length, row > 0, y);
 		return;
@@ -250,7 +241,8 @@ static void forward_block(const unit *u, const float *q, const float *v, int row
 				   lse + u->head * u->a->rows + u->lse + row);
 	multiply_rows(u, u->score, v, row, count, out);
 	for (int p = 0; p < u->parts; p++)
-		u->simd->attention_scale(out + place(u, p, row), count, u->part, row_floats(u), inverse);
+		u->simd->attention_scale(out + ls_attention_place(u, p, row), count, u->part,
+					 ls_attention_row_floats(u), inverse);
 }
 
 static void backward_block(const unit *u, const float *q, const float *k, const float *out, const float *lse,
@@ -263,8 +255,8 @@ static void backward_block(const unit *u, const float *q, const float *k, const 
 	if (u->a->causal)
 		mask_future(u, row, count);
 	for (int p = 0; p < u->parts; p++)
-		u->simd->attention_dots(dout + place(u, p, row), out + place(u, p, row), count, u->part, row_floats(u),
-					dots);
+		u->simd->attention_dots(dout + ls_attention_place(u, p, row), out + ls_attention_place(u, p, row),
+					count, u->part, ls_attention_row_floats(u), dots);
 	u->simd->attention_softmax_backward(&shape, draw_keep(u, row, count), lse + u->head * u->a->rows + u->lse + row,
 					    dots, u->score, u->slope);
 	if (dv)
@@ -291,7 +283,7 @@ static void clear_rest(const unit *u, float *y)
 	if (!y || u->head != u->a->heads - 1 || !rest)
 		return;
 	float *row = y + (channels / panel * u->a->rows + u->first) * panel;
-	for (int r = 0; r < u->queries; r++, row += row_floats(u))
+	for (int r = 0; r < u->queries; r++, row += ls_attention_row_floats(u))
 		memset(row + rest, 0, (size_t)(panel - rest) * sizeof(*row));
 }
 
@@ -303,7 +295,7 @@ void ls_attention_forward(const ls_attention_plan *a, const float *q, const floa
 	for (int64_t i; (i = ls_team_next(member, units)) >= 0;) {
 		const unit u = unit_make(a, i, scratch);
 		const int block = block_rows(&u);
-		transpose_head(&u, k, u.keys);
+		prepare(&u, k, NULL, v);
 		for (int row = 0; row < u.queries; row += block) {
 			const int count = u.queries - row < block ? u.queries - row : block;
 			const unit b = a->causal ? up_to_block(&u, row, count) : u;
@@ -322,8 +314,7 @@ void ls_attention_backward(const ls_attention_plan *a, const float *q, const flo
 	for (int64_t i; (i = ls_team_next(member, units)) >= 0;) {
 		const unit u = unit_make(a, i, scratch);
 		const int block = block_rows(&u);
-		transpose_head(&u, k, u.keys);
-		transpose_head(&u, v, u.values);
+		prepare(&u, k, v, k);
 		for (int row = 0; row < u.queries; row += block) {
 			const int count = u.queries - row < block ? u.queries - row : block;
 			const unit b = a->causal ? up_to_block(&u, row, count) : u;

@@ -12,6 +12,10 @@
  * A unit of work is one head on one sentence, done by one thread from start to end. It takes blocks of at most
  * LS_ATTENTION_BLOCK queries, each with its scores against all keys of the sentence, or when `causal` against those up
  * to the block's last; backward computes them again from q, k and the log-sum-exp that forward left.
+ *
+ * In bf16 (kernels/simd/bf16.h) both operands of every product are rounded, probabilities and their gradients, too; sums
+ * and what is between products are fp32. Scores are chains over pairs of channels, out and dq over pairs of keys, dk
+ * and dv over pairs of a block's queries; an odd last one is paired with a zero.
  */
 #ifndef LS_KERNELS_ATTENTION_H
 #define LS_KERNELS_ATTENTION_H
@@ -36,7 +40,8 @@ typedef struct ls_attention_plan {
 	 * key_rows, panel), and sentence i's begin at row i * key_room. Only of sentences, and causal. */
 	const int32_t *past; /* (samples) */
 	int64_t key_rows, key_room;
-	float scale; /* positive */
+	float scale;                        /* positive */
+	const struct ls_bf16_kernels *bf16; /* those of bf16, not bf16-amx; NULL: products in fp32 */
 	/* Dropout of the probabilities, 0: none. Key j of query i (both counted in the sentence) of head h is kept,
 	 * times 1 / (1 - probability), when word j % 4 of ls_rng_words(key, sample, h << 38 | i << 18 | j >> 2) has a
 	 * unit value of at least `probability`. */
@@ -45,8 +50,8 @@ typedef struct ls_attention_plan {
 	const uint64_t *sample; /* (samples) dataset indices; may be NULL without dropout */
 } ls_attention_plan;
 
-/* Floats of scratch, 64-byte aligned, for a team of `threads`: enough for both directions and sentences up to
- * `longest`. */
+/* Floats of scratch, 64-byte aligned, for a team of `threads`: enough for both directions, all precisions and sentences
+ * up to `longest`. */
 size_t ls_attention_scratch_floats(int width, int64_t longest, int threads);
 
 /* lse (heads, rows): log-sum-exp of each row of scores, sample by sample. Called by all threads of a team; no barrier

@@ -146,7 +146,9 @@ void ls_linear_finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int6
 	const ls_simd *simd = ls_simd_get();
 	if (e->bias || e->relu)
 		simd->bias_act(tile, count, p->out_panel, e->bias ? e->bias + ob * p->out_panel : NULL, e->relu);
-	if (e->before)
+	if (e->before && e->keep_slope)
+		simd->gelu_slope(tile, count * p->out_panel, e->approximate, y, tile);
+	else if (e->before)
 		simd->gelu(tile, count * p->out_panel, e->approximate, y);
 }
 

@@ -40,6 +40,7 @@ typedef struct ls_linear_epilogue {
 	/* y gets gelu(.), and what it is taken of goes to `before`, which has y's shape; NULL: no gelu. */
 	float *before;
 	int approximate; /* its tanh form */
+	int keep_slope;  /* `before` ends as the gelu's derivative there, which is all that backward needs */
 } ls_linear_epilogue;
 
 /* Called by every thread of a team; they share the work and do not synchronise at the end. `scratch` has

@@ -124,6 +124,8 @@ typedef struct ls_simd {
 	 * is a multiple of 16. y may alias x, dx may alias dy.
 	 */
 	void (*gelu)(const float *x, int64_t count, int approximate, float *y);
+	/* The same, and its derivative at x, which costs little beside it; either may alias x. */
+	void (*gelu_slope)(const float *x, int64_t count, int approximate, float *y, float *slope);
 	void (*gelu_backward)(const float *dy, const float *x, int64_t count, int approximate, float *dx);
 	/* y = tanh x, dx = dy * (1 - y^2); count and aliases as above. */
 	void (*tanh)(const float *x, int64_t count, float *y);
@@ -150,6 +152,7 @@ typedef struct ls_simd {
 	void (*column_sums)(const float *x, int64_t rows, int panel, float *sums);
 	void (*add)(const float *a, const float *b, int64_t count, int relu, float *y); /* y = a + b; may alias */
 	void (*accumulate)(float *y, const float *x, int64_t count);                    /* y += x */
+	void (*multiply)(const float *a, const float *b, int64_t count, float *y);      /* y = a * b; may alias */
 
 	/* One output row `oy` (all ox, n, channels of one panel) of a pooling. x (in_h, in_w, n, P), y (out_h, out_w,
 	 * n, P). arg (out_h, out_w, n, P): window index r*kernel_w+s of the first maximum; PyTorch's choice. */

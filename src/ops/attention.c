@@ -8,6 +8,8 @@
  *
  * The work is the kernel's (kernels/attention.h).
  *
+ * In bf16 (op.h) both operands of every product are rounded to it; sums and the softmax are fp32.
+ *
  * aux: the logarithm of each row's sum of exponentials, from which backward makes the probabilities again.
  */
 #include <math.h>
@@ -89,6 +91,7 @@ static ls_attention_plan attention_of(const ls_op *op, const ls_pass *pass)
 				    .samples = pass->n,
 				    .causal = options(op)->is_causal,
 				    .scale = 1.0f / sqrtf((float)head_width(op)),
+				    .bf16 = op->bf16,
 				    .probability = pass->training ? options(op)->dropout : 0,
 				    .key = { rng.key[0], rng.key[1] },
 				    .sample = pass->samples };

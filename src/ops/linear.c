@@ -9,7 +9,7 @@
  *
  * Layers beside each other that read the same x, as queries, keys and values, round it once.
  *
- * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, in bf16 rounded rows as
+ * aux: the gelu's slope at what it is taken of, made with its value: backward multiplies by it. scratch: a block of weights per thread, in bf16 rounded rows as
  * well, then bias partials.
  */
 #include "kernels/linear.h"
@@ -110,7 +110,8 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_linear_epilogue epilogue = { .bias = ls_op_param(op, pass, LS_BIAS),
 					.relu = op->node->activation == LS_ACT_RELU,
 					.before = has_gelu(op) ? op->aux : NULL,
-					.approximate = op->node->activation == LS_ACT_GELU_TANH };
+					.approximate = op->node->activation == LS_ACT_GELU_TANH,
+					.keep_slope = pass->training };
 
 	const float *weights = ls_op_param(op, pass, LS_WEIGHT);
 	const int64_t rows = ls_pass_rows(pass, op->out);
@@ -126,8 +127,7 @@ static void gelu_dy(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t begin, count;
 	ls_pass_share(pass, op->out, member, &begin, &count);
-	ls_simd_get()->gelu_backward(op->dy + begin, (const float *)op->aux + begin, count,
-				     op->node->activation == LS_ACT_GELU_TANH, op->dy + begin);
+	ls_simd_get()->multiply(op->dy + begin, (const float *)op->aux + begin, count, op->dy + begin);
 	ls_team_barrier(member);
 }
 
@@ -149,8 +149,7 @@ static void finish_dy(const void *context, int64_t block, int64_t first, int64_t
 	if (op->node->activation == LS_ACT_RELU)
 		ls_simd_get()->relu_backward(op->dy + at, op->y + at, floats, op->dy + at);
 	else if (op->node->activation)
-		ls_simd_get()->gelu_backward(op->dy + at, (const float *)op->aux + at, floats,
-					     op->node->activation == LS_ACT_GELU_TANH, op->dy + at);
+		ls_simd_get()->multiply(op->dy + at, (const float *)op->aux + at, floats, op->dy + at);
 	if (w->partial)
 		ls_bias_grad_chunk(op, w->pass, block, first / LS_CHUNK_ROWS, w->partial);
 }

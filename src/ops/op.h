@@ -237,15 +237,16 @@ const ls_op_type *ls_op_type_at(int i);
 LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
 #undef LS_OP_ROW
 
-/* precision.c: in which precision layers multiply, and whether the processor has instructions for it: they are emulated
- * otherwise, to the same bits. */
+/* precision.c: in which precision an operator multiplies, and whether the processor has instructions for it: they are
+ * emulated otherwise, to the same bits. Attention multiplies in bf16 in the precision of that name alone. */
 typedef enum ls_precision {
 	LS_PRECISION_FP32,
 	LS_PRECISION_BF16,
 	LS_PRECISION_BF16_AMX,
+	LS_PRECISION_BF16_LAYERS, /* what bf16 was before attention had it: runs of then go on in it */
 	LS_PRECISION_COUNT
 } ls_precision;
-const struct ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision); /* NULL: fp32 */
+const struct ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision, const ls_op_type *type); /* NULL: fp32 */
 int ls_op_precision_is_native(ls_precision precision);
 
 /* Operations per second of a layer on this thread, measured for some 20 ms; 0 of those without instructions, and

@@ -10,17 +10,17 @@
 
 #include <stdlib.h>
 
-const ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision)
+const ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision, const ls_op_type *type)
 {
-	return precision == LS_PRECISION_FP32   ? NULL
-	       : precision == LS_PRECISION_BF16 ? ls_bf16_get()
-						: ls_bf16_amx_get();
+	if (precision == LS_PRECISION_FP32 || (type == &ls_op_attention && precision != LS_PRECISION_BF16))
+		return NULL;
+	return precision == LS_PRECISION_BF16_AMX ? ls_bf16_amx_get() : ls_bf16_get();
 }
 
 int ls_op_precision_is_native(ls_precision precision)
 {
 	return precision == LS_PRECISION_FP32 ||
-	       (precision == LS_PRECISION_BF16 ? ls_bf16_is_native() : ls_bf16_amx_is_native());
+	       (precision == LS_PRECISION_BF16_AMX ? ls_bf16_amx_is_native() : ls_bf16_is_native());
 }
 
 /* ---- rates ---- */
@@ -47,8 +47,8 @@ static void run_layer(void *context, ls_member member)
 	if (t->precision == LS_PRECISION_FP32)
 		ls_linear_forward(&t->plan, ROWS, t->x, t->w, &nothing, t->y, t->scratch, member);
 	else
-		ls_linear_bf16_forward(ls_op_bf16_kernels(t->precision), &t->plan, ROWS, t->x, t->w, &nothing, t->y,
-				       t->scratch, member);
+		ls_linear_bf16_forward(ls_op_bf16_kernels(t->precision, &ls_op_linear), &t->plan, ROWS, t->x, t->w,
+				       &nothing, t->y, t->scratch, member);
 }
 
 static ls_status trial_init(trial *t)
@@ -77,8 +77,8 @@ static void measure(trial *t, double rates[LS_PRECISION_COUNT])
 	for (int round = 0; round <= ROUNDS; round++)
 		for (int i = 0; i < LS_PRECISION_COUNT; i++) {
 			t->precision = (ls_precision)i;
-			if (!ls_op_precision_is_native(t->precision))
-				continue;
+			if (!ls_op_precision_is_native(t->precision) || i == LS_PRECISION_BF16_LAYERS)
+				continue; /* whose layers are those of bf16 */
 			const double begin = ls_clock_thread();
 			ls_team_run(t->team, run_layer, t);
 			const double rate = work / (ls_clock_thread() - begin);

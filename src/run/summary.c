@@ -98,7 +98,7 @@ static void print_machine(const ls_setup *s)
 static void print_precision(ls_precision precision)
 {
 	const char *name = ls_precision_name_at(precision),
-		   *with = precision == LS_PRECISION_BF16 ? "AVX512-BF16" : "AMX";
+		   *with = precision == LS_PRECISION_BF16_AMX ? "AMX" : "AVX512-BF16";
 
 	if (precision == LS_PRECISION_FP32)
 		return;

@@ -60,6 +60,10 @@ typedef ls_train_stored ls_settings_stored;
 ls_status ls_settings_from_json(ls_settings_stored *out, const char *stored_json, const char *where);
 void ls_settings_stored_release(ls_settings_stored *stored); /* harmless when it is zero */
 
+/* What the precision of a version whose bf16 left attention in fp32 is called now: "bf16" of a model with attention is
+ * "bf16-layers", others stay. `model` NULL: a program's own graph. */
+const char *ls_settings_earlier_precision(const char *precision, const char *model);
+
 /*
  * Fail with LS_EMISMATCH when going on with `now` would not give the bits of the run that `stored_json` describes; the
  * message names every setting at fault with both values. `where` names the stored run in it. A setting that

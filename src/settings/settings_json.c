@@ -22,7 +22,8 @@
 #define NODE_THREADS "node-threads"
 #define FORMAT "version"
 
-enum { FORMAT_NOW = 2 };
+/* 3: precision bf16 includes attention */
+enum { FORMAT_NOW = 3, FORMAT_BF16_ATTENTION = 3 };
 
 json_t *ls_settings_field_json(const ls_setting *row, const ls_train_options *options)
 {
@@ -217,6 +218,16 @@ static void take_first_edition(const json_t *stored, ls_train_options *o)
 		o->strategy = o->staleness > 0 ? "ps-async" : "ps";
 }
 
+const char *ls_settings_earlier_precision(const char *precision, const char *model)
+{
+	static const char *const without[] = { "mlp", "cnn", "resnet" }; /* and a number */
+
+	for (size_t i = 0; model && i < sizeof(without) / sizeof(*without); i++)
+		if (strncmp(model, without[i], strlen(without[i])) == 0)
+			return precision;
+	return precision && strcmp(precision, "bf16") == 0 ? "bf16-layers" : precision;
+}
+
 static ls_status check_format(const json_t *stored, const char *where)
 {
 	int64_t format = stored_number(stored, FORMAT, 1);
@@ -249,6 +260,8 @@ ls_status ls_settings_read_stored(const char *text, const char *where, ls_train_
 	}
 	if (!json_object_get(object, "conv") && json_object_get(object, "batch"))
 		options->conv = "direct"; /* a run of a version that had nothing else */
+	if (stored_number(object, FORMAT, 1) < FORMAT_BF16_ATTENTION)
+		options->precision = ls_settings_earlier_precision(options->precision, options->model);
 	if (!json_object_get(object, FORMAT) && json_object_get(object, "batch"))
 		take_first_edition(object, options);
 	options->schedule = ls_schedule_name(options->schedule);

@@ -89,8 +89,10 @@ static ls_setting_value task_at(size_t i)
 	return values[i < 4 ? i : 4];
 }
 
+/* Without bf16-layers: it is there for runs of earlier versions, which have it by themselves. */
 static ls_setting_value precision_at(size_t i)
 {
+	i += i >= LS_PRECISION_BF16_LAYERS;
 	return (ls_setting_value){ ls_precision_name_at(i), ls_precision_summary_at(i) };
 }
 

@@ -136,6 +136,8 @@ static name_table names_of(const ls_setting *row)
 	return strcmp(row->name, "precision") == 0 ? ls_precision_name_at : NULL;
 }
 
+/* Of files in bf16: what attention multiplies in. Versions that did not note it multiplied in fp32 there. */
+#define ATTENTION "attention"
 #define CLASS_WEIGHTS "class-weights" /* "0.5,2,1": a test loss is that of training */
 
 static int is_noted(const ls_setting *row)
@@ -211,6 +213,8 @@ ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		if (is_noted(row) && !(is_of_data(row) && options->train_set)) /* the caller's has no name */
 			note(out, row, options);
+	if (options->precision && strcmp(options->precision, "bf16") == 0)
+		add(out, ATTENTION, options->precision);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, trained_on.vocabulary);
 	if (trained_on.vocabulary != 0)
 		add_copy(out, LS_CKPT_VOCABULARY, hash);
@@ -404,6 +408,8 @@ ls_status ls_weights_read_notes(const char *file, ls_train_options *options, ls_
 	options->data_dir = copy_note(reader, "data-dir", said->data_dir, sizeof(said->data_dir));
 	said->has_vocabulary = ls_st_metadata(reader, LS_CKPT_VOCABULARY) != NULL;
 	ls_status status = read_notes(reader, file, options);
+	if (!ls_st_metadata(reader, ATTENTION))
+		options->precision = ls_settings_earlier_precision(options->precision, options->model);
 	if (status == LS_OK)
 		status = read_class_weights(reader, options, said);
 	ls_st_close(reader);

@@ -4,7 +4,8 @@
  * A file has, in its metadata, what it takes to evaluate it: the model's name, the data it was trained on, of images
  * the mean and deviation of each channel that they were normalised with ("mean": "0.1307"), the names of classes, a
  * line each, where it is not a run's ("labels": "cat\ndog\n"), and, as far as they are not the defaults, the loss, the
- * weights of classes ("class-weights": "0.5,2"), the precision ("precision": "bf16") and of text the settings that say
+ * weights of classes ("class-weights": "0.5,2"), the precision ("precision": "bf16", of which "attention": "bf16" says
+ * that it is not that of earlier versions) and of text the settings that say
  * how it is read and how large the model is ("seq-len": "64"), and the vocabulary's hash. What is not the model, the
  * normalisation or the vocabulary is a row of the table of settings, written and read by its name.
  */

@@ -26,6 +26,20 @@ for isa in generic avx2 avx512 neon; do
 	unset LOCKSTEP_ISA
 done
 
+# What bf16 was before attention was in it: earlier versions' runs go on so (tests/unit/settings/test_settings_json.c).
+run "$LOCKSTEP" "${text[@]}" --steps 4 --devices 1 --threads 1 --precision bf16-layers
+layers=$(fingerprint "$out")
+like "trains in bf16-layers" "$layers" '^[0-9a-f]{16}$'
+ok "to bits of its own" test "$layers" != "$bf16" -a "$layers" != "$plain"
+run "$LOCKSTEP" "${text[@]}" --steps 2 --devices 1 --precision bf16-layers --run layers
+run "$LOCKSTEP" train --run layers --resume --steps 4
+is "which a resumed run keeps" "$status $(fingerprint "$out")" "0 $layers"
+no_attention=(train --model cnn --data glyphs --samples 12 --test-samples 4 --batch 6 --steps 2 --eval-every 0 --precision)
+run "$LOCKSTEP" "${no_attention[@]}" bf16
+one=$(fingerprint "$out")
+run "$LOCKSTEP" "${no_attention[@]}" bf16-layers
+is "those of bf16 without attention" "$(fingerprint "$out")" "$one"
+
 # resume, checkpoints, evaluation
 run "$LOCKSTEP" "${text[@]}" --steps 2 --devices 2 --precision bf16 --run parts
 run "$LOCKSTEP" train --run parts --resume --steps 4
@@ -43,6 +57,19 @@ run python3 -c 'import json, struct
 f = open("alone.safetensors", "rb")
 print(json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))["__metadata__"]["precision"])'
 is "its file says in which precision it multiplies" "$out" bf16
+run python3 - <<'END'
+import json, struct
+f = open("alone.safetensors", "rb").read()
+size = struct.unpack("<Q", f[:8])[0]
+head = json.loads(f[8:8 + size])
+print(head["__metadata__"].pop("attention"))
+text = json.dumps(head).encode()
+open("before.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + f[8 + size:])
+END
+is "also of attention" "$out" bf16
+logits() { "$LOCKSTEP" eval "$1" --logits "$2" >/dev/null 2>&1 && md5sum <"$2"; }
+ok "a file of an earlier version, which does not, is evaluated with attention in fp32" \
+	test "$(logits alone.safetensors now.out)" != "$(logits before.safetensors then.out)"
 for optimizer in sgd adamw lamb lion; do
 	run "$LOCKSTEP" "${text[@]}" --steps 2 --devices 1 --precision bf16 --optimizer $optimizer --clip-norm 1
 	one=$(fingerprint "$out")

@@ -26,6 +26,8 @@ cat >lockstep <<'END'
 #!/bin/bash
 case "$*" in
 *--help*) echo "--batch-per-device" ;;
+*"--image-size"*) exit 1 ;; # its help has no such option
+bench*"--conv direct"*) echo '{"samples_per_s": 500.0}' ;;
 bench*) echo '{"samples_per_s": 1000.0}' ;;
 train*) echo "test accuracy: 0.5" ;;
 probe*) echo '{"nodes": [{"exchange_in_node": [{"gb_per_s": 9.0}]}]}' ;;
@@ -46,6 +48,14 @@ like "nor for other guests" "$out" 'steal 3\.2 %.*: NOT QUIET'
 injected -5 0 "${versions[@]}"
 like "processes that the counters missed are no others" "$out" 'other processes 0\.0 % of the machine: quiet$'
 like "the figures follow" "$out" '^cnn, 64 per device, 1 device  +1000\.00 +1000\.00 +1\.000'
+
+injected 0 0 "${versions[@]}" --extra "--conv direct"
+like "options are passed on to both sides" "$out" '^cnn, 64 per device, 1 device  +500\.00 +500\.00 +1\.000'
+injected 0 0 "${versions[@]}" --extra-new="--conv direct"
+like "or to the new one alone" "$out" '^cnn, 64 per device, 1 device  +1000\.00 +500\.00 +0\.500'
+is "which is slower by that" "$status" 1
+injected 0 0 versions lockstep lockstep --rounds 1 --only 32x32
+like "an older binary is asked in its own words" "$out" '^resnet18, 128 per device, 1 device, 32x32x3 +1000\.00 '
 
 # Without injection: the line is there, whatever it says. The command's own time is not that of others.
 run "$SOURCE_DIR/bench/micro-batch" ./lockstep 1

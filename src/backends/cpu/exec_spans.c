@@ -225,7 +225,7 @@ static ls_op make_op(const ls_exec *exec, const ls_node *node)
 	ls_op op = { .node = node,
 		     .type = node->type,
 		     .threads = exec->threads,
-		     .bf16 = ls_op_bf16_kernels(graph->precision),
+		     .bf16 = ls_op_bf16_kernels(graph->precision, node->type),
 		     .conv_algorithm = graph->precision != LS_PRECISION_FP32 ? LS_CONV_DIRECT : graph->conv_algorithm,
 		     .out = node->output != LS_NONE ? &graph->values[node->output] : NULL };
 

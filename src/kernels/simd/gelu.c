@@ -7,6 +7,8 @@
  *   erf form:   T(a) = E m(a), E = e^(-a^2/2), m by a polynomial; T'(a) = -E / sqrt(2 pi)
  *   tanh form:  T(a) = e / (1 + e), e = e^(-u), u = 2 sqrt(2/pi) (a + 0.044715 a^3); T'(a) = -u' T / (1 + e)
  */
+#include <stddef.h>
+
 #include "kernels/simd/parts.h"
 #include "kernels/simd/vec.h"
 #include "kernels/simd/vexp.h"
@@ -37,29 +39,35 @@ LS_INLINE ls_vf mills(ls_vf a)
 	return m;
 }
 
-LS_INLINE ls_vf gelu(ls_vf x, int approximate)
+/* What value and slope have in common: a, the exponential, and in the erf form m(a). */
+typedef struct common {
+	ls_vf a, e, m;
+} common;
+
+LS_INLINE common common_of(ls_vf x, int approximate)
 {
-	ls_vf a = ls_vf_min(ls_vf_set(REACH), magnitude(x)), t;
-	if (approximate) {
-		ls_vf wide = magnitude(x), u = wide * ls_vf_fma(wide * wide, ls_vf_set(CUBE), ls_vf_set(SLOPE));
-		ls_vf e = ls_vf_exp_negative(-u);
-		t = e / (e + 1.0f);
-	} else {
-		t = ls_vf_exp_negative(x * x * -0.5f) * mills(a);
-	}
-	return ls_vf_fma(-a, t, ls_vf_relu(x));
+	const ls_vf wide = magnitude(x), a = ls_vf_min(ls_vf_set(REACH), wide);
+	if (!approximate)
+		return (common){ a, ls_vf_exp_negative(x * x * -0.5f), mills(a) };
+	const ls_vf u = wide * ls_vf_fma(wide * wide, ls_vf_set(CUBE), ls_vf_set(SLOPE));
+	return (common){ .a = a, .e = ls_vf_exp_negative(-u) };
 }
 
-LS_INLINE ls_vf gelu_slope(ls_vf x, int approximate)
+LS_INLINE ls_vf gelu(ls_vf x, common c, int approximate)
 {
-	ls_vf a = ls_vf_min(ls_vf_set(REACH), magnitude(x)), d;
+	const ls_vf t = approximate ? c.e / (c.e + 1.0f) : c.e * c.m;
+	return ls_vf_fma(-c.a, t, ls_vf_relu(x));
+}
+
+LS_INLINE ls_vf gelu_slope(ls_vf x, common c, int approximate)
+{
+	ls_vf d;
 	if (approximate) {
-		ls_vf wide = magnitude(x), u = wide * ls_vf_fma(wide * wide, ls_vf_set(CUBE), ls_vf_set(SLOPE));
-		ls_vf e = ls_vf_exp_negative(-u), r = 1.0f / (e + 1.0f), t = e * r;
-		ls_vf bend = a * ls_vf_fma(a * a, ls_vf_set(3 * CUBE), ls_vf_set(SLOPE));
+		const ls_vf r = 1.0f / (c.e + 1.0f), t = c.e * r;
+		const ls_vf bend = c.a * ls_vf_fma(c.a * c.a, ls_vf_set(3 * CUBE), ls_vf_set(SLOPE));
 		d = ls_vf_fma(-(bend * r), t, t);
 	} else {
-		d = ls_vf_exp_negative(x * x * -0.5f) * ls_vf_fma(a, ls_vf_set(-ROOT), mills(a));
+		d = c.e * ls_vf_fma(c.a, ls_vf_set(-ROOT), c.m);
 	}
 	return ls_vf_select(x < 0, d, 1.0f - d);
 }
@@ -73,24 +81,39 @@ LS_INLINE ls_vf hyperbolic(ls_vf x)
 	return (ls_vf)((ls_vi)(w / (w + 2.0f)) | ((ls_vi)x & ~0x7fffffff));
 }
 
-LS_INLINE void gelu_all(const float *x, int64_t count, int approximate, float *y)
+LS_INLINE void gelu_all(const float *x, int64_t count, int approximate, float *y, float *slope)
 {
-	for (int64_t i = 0; i < count; i += LS_LANES)
-		ls_vf_store(y + i, gelu(ls_vf_load(x + i), approximate));
+	for (int64_t i = 0; i < count; i += LS_LANES) {
+		const ls_vf v = ls_vf_load(x + i);
+		const common c = common_of(v, approximate);
+		ls_vf_store(y + i, gelu(v, c, approximate));
+		if (slope)
+			ls_vf_store(slope + i, gelu_slope(v, c, approximate));
+	}
 }
 
 void LS_ISA_SYMBOL(ls_simd_gelu)(const float *x, int64_t count, int approximate, float *y)
 {
 	if (approximate)
-		gelu_all(x, count, 1, y);
+		gelu_all(x, count, 1, y, NULL);
 	else
-		gelu_all(x, count, 0, y);
+		gelu_all(x, count, 0, y, NULL);
+}
+
+void LS_ISA_SYMBOL(ls_simd_gelu_slope)(const float *x, int64_t count, int approximate, float *y, float *slope)
+{
+	if (approximate)
+		gelu_all(x, count, 1, y, slope);
+	else
+		gelu_all(x, count, 0, y, slope);
 }
 
 LS_INLINE void gelu_backward_all(const float *dy, const float *x, int64_t count, int approximate, float *dx)
 {
-	for (int64_t i = 0; i < count; i += LS_LANES)
-		ls_vf_store(dx + i, ls_vf_load(dy + i) * gelu_slope(ls_vf_load(x + i), approximate));
+	for (int64_t i = 0; i < count; i += LS_LANES) {
+		const ls_vf v = ls_vf_load(x + i);
+		ls_vf_store(dx + i, ls_vf_load(dy + i) * gelu_slope(v, common_of(v, approximate), approximate));
+	}
 }
 
 void LS_ISA_SYMBOL(ls_simd_gelu_backward)(const float *dy, const float *x, int64_t count, int approximate, float *dx)

@@ -29,6 +29,7 @@ void LS_ISA_SYMBOL(ls_simd_layer_norm_backward)(const ls_row_shape *shape, const
 
 /* gelu.c */
 void LS_ISA_SYMBOL(ls_simd_gelu)(const float *x, int64_t count, int approximate, float *y);
+void LS_ISA_SYMBOL(ls_simd_gelu_slope)(const float *x, int64_t count, int approximate, float *y, float *slope);
 void LS_ISA_SYMBOL(ls_simd_gelu_backward)(const float *dy, const float *x, int64_t count, int approximate, float *dx);
 void LS_ISA_SYMBOL(ls_simd_tanh)(const float *x, int64_t count, float *y);
 void LS_ISA_SYMBOL(ls_simd_tanh_backward)(const float *dy, const float *y, int64_t count, float *dx);
@@ -46,6 +47,7 @@ void LS_ISA_SYMBOL(ls_simd_bias_act)(float *y, int64_t rows, int panel, const fl
 void LS_ISA_SYMBOL(ls_simd_relu_backward)(const float *dy, const float *y, int64_t count, float *g);
 void LS_ISA_SYMBOL(ls_simd_column_sums)(const float *x, int64_t rows, int panel, float *sums);
 void LS_ISA_SYMBOL(ls_simd_add)(const float *a, const float *b, int64_t count, int relu, float *y);
+void LS_ISA_SYMBOL(ls_simd_multiply)(const float *a, const float *b, int64_t count, float *y);
 void LS_ISA_SYMBOL(ls_simd_accumulate)(float *y, const float *x, int64_t count);
 
 /* pool.c */

@@ -74,6 +74,15 @@ void LS_ISA_SYMBOL(ls_simd_accumulate)(float *y, const float *x, int64_t count)
 	add_all(y, x, count, 0, y);
 }
 
+void LS_ISA_SYMBOL(ls_simd_multiply)(const float *a, const float *b, int64_t count, float *y)
+{
+	int64_t i = 0;
+	for (; i + LS_LANES <= count; i += LS_LANES)
+		ls_vf_store(y + i, ls_vf_load(a + i) * ls_vf_load(b + i));
+	for (; i < count; i++)
+		y[i] = a[i] * b[i];
+}
+
 /* Even and odd rows are summed apart, then together: twice the additions in flight. */
 LS_INLINE void sums_block(const float *x, int64_t rows, int ld, float *sums, int vectors)
 {

@@ -1,10 +1,12 @@
 /*
  * Attention over packed sentences and over images, causal or not, against the reference with full score matrices: odd
- * lengths, heads of all widths, dropout, every instruction set this build can use by LOCKSTEP_ISA (the tests
+ * lengths, heads of all widths, dropout, products in bf16, every instruction set this build can use by LOCKSTEP_ISA (the tests
  * run under the best one), teams of one to four threads, and the same sentence in another place.
  */
 #include "unit/kernels/simd_check.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #include "unit/test_main.h"
 
 enum { THREADS = 4, MOST = 12 };
+
+static const ls_bf16_kernels *bf16; /* the tests once more, with products in bf16; NULL: in fp32 */
 
 typedef struct attention_case {
 	int heads, width, panel;
@@ -99,6 +103,7 @@ static void fixture_make(fixture *f, const attention_case *k, int before)
 				    .samples = samples,
 				    .causal = k->causal,
 				    .scale = 1 / sqrtf((float)k->width) * 2,
+				    .bf16 = bf16,
 				    .probability = k->probability,
 				    .key = { rng.key[0], rng.key[1] },
 				    .sample = k->probability > 0 ? f->sample : NULL };
@@ -190,10 +195,10 @@ static void check_head(const fixture *f, int sample, int head)
 	const ls_reference_head h = { length, f->a.width, f->a.scale, in[0], in[1], in[2], keep, f->a.causal };
 	ls_reference_attention(&h, expected[0], lse);
 	ls_reference_attention_backward(&h, in[3], expected[1], expected[2], expected[3]);
-	check_close("lse", f->lse + head * f->a.rows + f->start[sample], lse, length, 1e-6, 1);
+	check_close("lse", f->lse + head * f->a.rows + f->start[sample], lse, length, bf16 ? 0.03 : 1e-6, 1);
 	for (int i = 0; i < 4; i++) {
 		float *got = dense(f, outputs[i], sample, head);
-		check_close(names[i], got, expected[i], count, 1e-5, 1);
+		check_close(names[i], got, expected[i], count, bf16 ? 0.04 : 1e-5, 1);
 		free(got);
 		free(in[i]);
 		free(expected[i]);
@@ -381,10 +386,77 @@ static void test_hostile_scores(void **state)
 	fixture_free(&f);
 }
 
+/* Rounded beforehand or by the kernels: the scores are the same but for the order of their sums. */
+static void operands_are_rounded(void)
+{
+	const attention_case k = { 3, 32, 64, { 70, 13 }, .causal = 1 };
+	fixture in_fp32, in_bf16;
+	fixture_make(&in_bf16, &k, 0);
+	run(&in_bf16, 1);
+	bf16 = NULL;
+	fixture_make(&in_fp32, &k, 0);
+	for (int64_t i = 0; i < in_fp32.floats; i++) {
+		float *both[] = { in_fp32.q + i, in_fp32.k + i };
+		for (int b = 0; b < 2; b++) {
+			uint32_t bits;
+			memcpy(&bits, both[b], sizeof(bits));
+			bits = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+			memcpy(both[b], &bits, sizeof(bits));
+		}
+	}
+	run(&in_fp32, 1);
+	for (int head = 0; head < 3; head++)
+		check_close("lse of rounded operands", in_bf16.lse + head * in_bf16.a.rows,
+			    in_fp32.lse + head * in_fp32.a.rows, 83, 1e-5, 1);
+	fixture_free(&in_fp32);
+	fixture_free(&in_bf16);
+}
+
+static void test_in_bf16(void **state)
+{
+	bf16 = ls_bf16_get();
+	test_against_reference(state);
+	test_threads_agree(state);
+	test_packing_does_not_matter(state);
+	test_in_place(state);
+	operands_are_rounded();
+	bf16 = NULL;
+}
+
+/* FNV-1a of all that the cases give in bf16. */
+static uint64_t hash_in_bf16(void)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	bf16 = ls_bf16_get();
+	for (int i = 0; i < CASES; i++) {
+		fixture f;
+		fixture_make(&f, &cases[i], 0);
+		run(&f, 1);
+		for (int sample = 0; sample < f.a.samples; sample++)
+			for (int head = 0; head < f.a.heads; head++) {
+				const float *results[] = { f.out, f.dq, f.dk, f.dv };
+				const size_t bytes = sizeof(float) * (size_t)(cases[i].lengths[sample] * f.a.width);
+				for (int n = 0; n < 4; n++) {
+					float *x = dense(&f, results[n], sample, head);
+					for (size_t b = 0; b < bytes; b++)
+						hash = (hash ^ ((unsigned char *)x)[b]) * UINT64_C(0x100000001b3);
+					free(x);
+				}
+			}
+		fixture_free(&f);
+	}
+	bf16 = NULL;
+	return hash;
+}
+
 /* A process keeps to one instruction set; so this program once more for each other one. */
 static void test_other_sets(void **state)
 {
+	const char *expected = getenv("IN_BF16"); /* of the set that started this one */
+	const uint64_t hash = hash_in_bf16();
 	(void)state;
+	if (expected)
+		assert_int_equal(hash, strtoull(expected, NULL, 16));
 	for (int isa = 0; !getenv("LOCKSTEP_ISA") && isa < LS_ISA_COUNT; isa++) {
 		if (!ls_isa_has(isa) || isa == (int)ls_isa_get())
 			continue;
@@ -392,6 +464,9 @@ static void test_other_sets(void **state)
 		int status = 1;
 		assert_true(child >= 0);
 		if (child == 0) {
+			char text[32];
+			snprintf(text, sizeof(text), "%" PRIx64, hash);
+			setenv("IN_BF16", text, 1);
 			setenv("LOCKSTEP_ISA", ls_isa_name((ls_isa)isa), 1);
 			execl("/proc/self/exe", "test_attention", (char *)NULL);
 			_exit(127);
@@ -402,4 +477,4 @@ static void test_other_sets(void **state)
 }
 
 TEST_MAIN(test_against_reference, test_threads_agree, test_packing_does_not_matter, test_in_place,
-	  test_finite_differences, test_other_sets, test_hostile_scores)
+	  test_finite_differences, test_in_bf16, test_other_sets, test_hostile_scores)

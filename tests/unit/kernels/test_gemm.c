@@ -10,11 +10,14 @@
 #include <unistd.h>
 
 #include "kernels/gemm.h"
+#include "kernels/linear.h"
 
 static const char *const backends[] = { "xsmm", "portable" };
 static const int rows_list[] = { 1, 2, 3, 5, 7, 13, 16, 33, 64, 65, 100, 128, 256 };
 static const int depth_list[] = { 1, 3, 9, 16, 32, 49, 64, 147, 784 };
 static const int cols_list[] = { 16, 32, 64 };
+/* Products up to the largest that training uses, LS_LINEAR_TILE rows of a linear layer's block, 256 x 64 x 64. */
+enum { LARGEST = LS_LINEAR_TILE * 64 * 64 };
 #define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
 
 /* 0 when this machine or build lacks it. */
@@ -227,7 +230,7 @@ static uint64_t hash_products(int backend)
 						    .ldy = cols,
 						    .transposed = form / 2 % 2,
 						    .accumulate = form % 2 };
-				if ((int64_t)s.rows * depth * cols <= 1000000)
+				if ((int64_t)s.rows * depth * cols <= LARGEST)
 					hash = hash_product(hash, &s);
 			}
 	return hash;
@@ -276,12 +279,14 @@ static void test_xsmm_keeps_the_order(void **state)
 		1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 128, 192, 256, 784
 	};
 	static const int columns[] = { 16, 32, 48, 64, 128 };
+	static const int many[] = { 64, 98, 128, 256 }; /* rows of tiles, after those of all tails */
+	enum { TAILS = 40, ROWS = TAILS + COUNT(many) };
 	(void)state;
 	if (!choose(0))
 		skip();
-	for (int i = 0; i < 40 * COUNT(depths) * COUNT(columns); i++) {
-		const int rows = i % 40 + 1, depth = depths[i / 40 % COUNT(depths)],
-			  cols = columns[i / 40 / COUNT(depths)];
+	for (int i = 0; i < ROWS * COUNT(depths) * COUNT(columns); i++) {
+		const int rows = i % ROWS < TAILS ? i % ROWS + 1 : many[i % ROWS - TAILS],
+			  depth = depths[i / ROWS % COUNT(depths)], cols = columns[i / ROWS / COUNT(depths)];
 		for (int form = 0; form < 4; form++) {
 			const int inner = form / 2 ? rows : depth, other = form / 2 ? depth : rows;
 			ls_gemm_shape s = { .rows = form / 2 ? inner : other,
@@ -292,7 +297,7 @@ static void test_xsmm_keeps_the_order(void **state)
 					    .ldy = cols + i % 5 * 16,
 					    .transposed = form / 2,
 					    .accumulate = form % 2 };
-			if ((int64_t)rows * depth * cols > 200000)
+			if ((int64_t)rows * depth * cols > LARGEST)
 				continue;
 			ls_gemm gemm;
 			operands o = make_operands(&s);

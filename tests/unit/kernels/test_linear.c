@@ -308,6 +308,13 @@ static void epilogues_do_what_layers_would(void **state)
 		ls_simd_get()->gelu(plain, (int64_t)count, approximate, gelu);
 		assert_memory_equal(l.before, plain, count * sizeof(float));
 		assert_memory_equal(l.y, gelu, count * sizeof(float));
+		run(&l,
+		    (ls_linear_epilogue){
+			    .bias = l.bias, .before = l.before, .approximate = approximate, .keep_slope = 1 },
+		    0, 1);
+		assert_memory_equal(l.y, gelu, count * sizeof(float));
+		ls_simd_get()->gelu_slope(plain, (int64_t)count, approximate, gelu, gelu);
+		assert_memory_equal(l.before, gelu, count * sizeof(float));
 	}
 	free(plain);
 	free(gelu);

@@ -138,6 +138,34 @@ static void test_in_place(void **state)
 	}
 }
 
+/* What forward leaves for backward: the value of gelu, and its slope to the bits of the gradient of ones; in place. */
+static void test_value_with_slope(void **state)
+{
+	enum { N = 4096 };
+	float *x = check_random(N, 7), *ones = check_floats(N), *y = check_floats(N), *dx = check_floats(N);
+	float *both = check_floats(N), *slope = check_floats(N), *dy = check_random(N, 8), *expected = check_floats(N);
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		x[i] *= (float)(i % 8);
+		ones[i] = 1;
+	}
+	CHECK_EACH_ISA(simd)
+	for (int approximate = 0; approximate < 2; approximate++) {
+		simd->gelu(x, N, approximate, y);
+		simd->gelu_backward(ones, x, N, approximate, dx);
+		memcpy(slope, x, N * sizeof(*x));
+		simd->gelu_slope(slope, N, approximate, both, slope);
+		check_same("the value", both, y, N);
+		check_same("the slope in place of x", slope, dx, N);
+		simd->gelu_backward(dy, x, N, approximate, expected);
+		simd->multiply(dy, slope, N, slope);
+		check_same("the gradient", slope, expected, N);
+	}
+	float *all[] = { x, ones, y, dx, both, slope, dy, expected };
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		free(all[i]);
+}
+
 /* Every instruction set computes the same polynomials with the same roundings. */
 static void test_sets_agree(void **state)
 {
@@ -166,4 +194,4 @@ static void test_sets_agree(void **state)
 	free(got);
 }
 
-TEST_MAIN(test_gelu, test_tanh, test_gradients, test_ends, test_in_place, test_sets_agree)
+TEST_MAIN(test_gelu, test_tanh, test_gradients, test_ends, test_in_place, test_value_with_slope, test_sets_agree)

@@ -28,7 +28,7 @@ static void test_json_has_every_row_exactly(void **state)
 	for (; (row = ls_train_setting_at(rows)); rows++)
 		assert_non_null(json_object_get(object, row->name));
 	assert_int_equal(json_object_size(object), rows + 1);
-	assert_int_equal(json_integer_value(json_object_get(object, "version")), 2);
+	assert_int_equal(json_integer_value(json_object_get(object, "version")), 3);
 	assert_true(json_real_value(json_object_get(object, "lr")) == 0.1 + 0.2);
 	assert_true(json_real_value(json_object_get(object, "dropout")) == 0.1);
 	assert_true(json_is_null(json_object_get(object, "run")));
@@ -95,6 +95,28 @@ static void test_stored_text_is_not_trusted(void **state)
 			 LS_EFORMAT);
 }
 
+/* bf16 was of layers alone; a model without attention has the same bits in both. */
+static void test_old_runs_keep_attention_in_fp32(void **state)
+{
+	static const struct {
+		const char *text, *precision;
+	} cases[] = {
+		{ "{\"version\": 2, \"batch\": 64, \"model\": \"bert-tiny\", \"precision\": \"bf16\"}", "bf16-layers" },
+		{ "{\"version\": 2, \"batch\": 64, \"model\": null, \"precision\": \"bf16\"}", "bf16-layers" },
+		{ "{\"version\": 2, \"batch\": 64, \"model\": \"vit-tiny\", \"precision\": \"bf16-amx\"}", "bf16-amx" },
+		{ "{\"version\": 2, \"batch\": 64, \"model\": \"gpt2\", \"precision\": \"fp32\"}", "fp32" },
+		{ "{\"version\": 2, \"batch\": 64, \"model\": \"resnet18\", \"precision\": \"bf16\"}", "bf16" },
+		{ "{\"version\": 3, \"batch\": 64, \"model\": \"bert-tiny\", \"precision\": \"bf16\"}", "bf16" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ls_settings_stored stored;
+		assert_int_equal(ls_settings_from_json(&stored, cases[i].text, "x"), LS_OK);
+		assert_string_equal(stored.options.precision, cases[i].precision);
+		ls_settings_stored_release(&stored);
+	}
+}
+
 /* A run of a version without the option computed its convolutions directly. */
 static void test_old_runs_are_direct(void **state)
 {
@@ -138,10 +160,11 @@ static void test_the_first_edition_is_read(void **state)
 	now.conv = "direct";
 	const char *text = "{\"batch\": 64, \"global-batch\": 128, \"leaf\": 64, \"schedule\": \"settle\"}";
 	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, text, "x"), LS_OK);
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"version\": 3}", "x"),
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"version\": 4}", "x"),
 			 LS_EFORMAT);
-	assert_message("version 3");
+	assert_message("version 4");
 }
 
 TEST_MAIN(test_json_has_every_row_exactly, test_json_refuses_what_it_cannot_hold, test_stored_settings_are_settings,
-	  test_stored_text_is_not_trusted, test_the_first_edition_is_read, test_old_runs_are_direct)
+	  test_stored_text_is_not_trusted, test_the_first_edition_is_read, test_old_runs_are_direct,
+	  test_old_runs_keep_attention_in_fp32)
