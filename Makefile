@@ -58,9 +58,11 @@ test: ## install what tests need (960 MB on a bare system), build, run all tests
 	tools/python-packages "$(BUILD)"
 	tools/run-tests "$(BUILD)" $(TESTS)
 
-test-golden: ## compare with PyTorch: install it (165 MB to download, 730 MB on disk), build, run tests/golden
-	tools/install-deps build test golden
+test-golden: ## compare with PyTorch, transformers, tokenizers and onnxruntime: install them (1.5 GB on disk), build, run tests/golden
+	tools/install-deps build test golden data
 	$(MAKE) --no-print-directory build
+	tools/python-packages "$(BUILD)"
+	tools/python-packages "$(BUILD)" golden
 	tools/run-tests "$(BUILD)" tests/golden/
 
 same-bits: lockstep ## every family of models with gcc, clang, without libxsmm, with -O2 -march=native, on every instruction set (and arm64 once it is built): one fingerprint each

@@ -56,8 +56,7 @@ static ls_status note_precision(const ls_model *model)
 	if (status == LS_OK && strcmp(facts.precision, "fp32") != 0)
 		fprintf(stderr,
 			"note: the model computes in %s and the ONNX file in fp32, "
-			"so logits differ by some 1e-3 of the largest one
-",
+			"so logits differ by some 1e-3 of the largest one\n",
 			facts.precision);
 	return status;
 }

@@ -36,6 +36,16 @@ run "$SOURCE_DIR/bench/images" --lockstep "$LOCKSTEP" --start 1000 --json
 is "starting on 1,000 files is measured, without PyTorch" "$status" 0
 echo "$out" >start.json
 ok "for the first and the second time" json start.json 'o["files"] == 1000 and o["first_s"] > 0 and o["second_s"] > 0 and o["met"]'
+# A lockstep that sees one training file less.
+cat >lockstep <<'END'
+#!/bin/bash
+rm -f "$5/train/class 0/0.png"
+exec "$LOCKSTEP" "$@"
+END
+chmod +x lockstep
+run "$SOURCE_DIR/bench/images" --lockstep "$PWD/lockstep" --start 200
+is "a training on fewer files is not measured" "$status" 2
+like "and it says how many" "$err" 'was to start on 200 files: .*data files: 199 training samples'
 run "$SOURCE_DIR/bench/images" --lockstep "$LOCKSTEP" --start 100
 like "a table of it" "$out" '^100 +[0-9.]+ +[0-9.]+ +- +yes$'
 run "$SOURCE_DIR/bench/images" --start 5

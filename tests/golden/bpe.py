@@ -3,16 +3,20 @@
 
     bpe.py PROGRAM VOCABULARY [--strings N] [--seed S]     compare PROGRAM (bpe_lines.c) on hard cases, on the characters this
                                                            Python knows, one by one, and on N random strings
-    bpe.py PROGRAM VOCABULARY --speed FILE                 encode a file with both, in turns, on one thread: MB/s
+    bpe.py PROGRAM VOCABULARY --speed TEXT                 encode a file, or the .txt files of a directory as one, with both, in
+                                                           turns, on one thread: MB/s, and whether 20 MB/s were met
 
-VOCABULARY is a directory with vocab.json and merges.txt. Needs the package tokenizers.
+VOCABULARY is a directory with vocab.json and merges.txt. Needs the package tokenizers. Exit status 1: ids differ, or Lockstep is
+slower than --required; 2: the text cannot be measured. No test measures: a busy machine would fail it.
 """
 import argparse
+import glob
 import os
 import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -20,6 +24,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from wordpiece import escaped, known_characters, make_pools, random_text
+
+REQUIRED = 20.0  # MB/s
+WINDOW = 64  # bytes of a place in a text that is looked for elsewhere
 
 HARD = [
     "", " ", "  ", "\n", " \n ", "\t\t x", "a", " a", "a ", "  a  ", "\r\n\r\nb", "hello world", "Hello, WORLD!", "don't can't I'll we've they're he'd I'm it's",
@@ -69,19 +76,52 @@ def compare(program, directory, count, seed):
     return 1 if differ or len(answers) != len(strings) + 1 else 0
 
 
-def measure(program, directory, path, rounds=5):
-    tokenizer = load(directory)
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    size = len(text.encode("utf-8"))
+def read_text(path):
+    """The bytes of a file, or of the .txt files of a directory, in order."""
+    paths = sorted(glob.glob(os.path.join(path, "*.txt"))) if os.path.isdir(path) else [path]
+    parts = []
+    for each in paths:
+        with open(each, "rb") as file:
+            parts.append(file.read())
+    return b"".join(parts)
+
+
+def repeated_share(data, places=200):
+    """The share of places whose bytes stand in the text before: near 1 of a text that is one text repeated, whose words a cache of
+    the tokenizer has all seen."""
+    rng = random.Random(1)
+    starts = [rng.randrange(max(1, len(data) - WINDOW)) for _ in range(places)]
+    return sum(data.find(data[at:at + WINDOW], 0, at + WINDOW - 1) >= 0 for at in starts) / places
+
+
+def refuse(reason):
+    print(f"bpe.py: {reason}", file=sys.stderr)
+    return 2
+
+
+def measure(program, directory, path, required, rounds):
+    data = read_text(path)
+    if len(data) < 1e6:
+        return refuse(f"{path}: {len(data)} bytes of text are too few to measure; 1,000,000 at least")
+    share = repeated_share(data)
+    if share > 0.5:
+        return refuse(f"{path}: {share:.0%} of the text stand in it before: this is one text repeated")
+    tokenizer, text = load(directory), data.decode("utf-8")
     ours, theirs = [], []
-    for _ in range(rounds):
-        ours.append(float(subprocess.run([program, directory, path, "1"], check=True, capture_output=True, text=True).stdout) / 1e6)
-        began = time.perf_counter()
-        tokenizer.encode(text, add_special_tokens=False)
-        theirs.append(size / (time.perf_counter() - began) / 1e6)
-    print(f"{size / 1e6:.1f} MB: Lockstep {statistics.median(ours):.1f} MB/s, tokenizers {statistics.median(theirs):.1f} MB/s")
-    return 0
+    with tempfile.NamedTemporaryFile(prefix="lockstep-bpe-") as file:
+        file.write(data)
+        file.flush()
+        for _ in range(rounds):
+            answer = subprocess.run([program, directory, file.name, "1"], check=True, capture_output=True, text=True).stdout
+            ours.append(float(answer) / 1e6)
+            began = time.perf_counter()
+            tokenizer.encode(text, add_special_tokens=False)
+            theirs.append(len(data) / (time.perf_counter() - began) / 1e6)
+    rate, met = statistics.median(ours), statistics.median(ours) >= required
+    print(f"{len(data) / 1e6:.1f} MB, {share:.1%} of it repeated, {tokenizer.get_vocab_size()} pieces: "
+          f"Lockstep {rate:.1f} MB/s, tokenizers {statistics.median(theirs):.1f} MB/s, {rate / statistics.median(theirs):.1f}x\n"
+          f"required: {required:g} MB/s of Lockstep: {'met' if met else 'NOT met'}")
+    return 0 if met else 1
 
 
 def main():
@@ -90,10 +130,12 @@ def main():
     parser.add_argument("vocabulary")
     parser.add_argument("--strings", type=int, default=100000)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--speed", metavar="FILE")
+    parser.add_argument("--speed", metavar="TEXT")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--required", type=float, default=REQUIRED, metavar="MB/S")
     arguments = parser.parse_args()
     if arguments.speed:
-        return measure(arguments.program, arguments.vocabulary, arguments.speed)
+        return measure(arguments.program, arguments.vocabulary, arguments.speed, arguments.required, arguments.rounds)
     seed = random.SystemRandom().randrange(1 << 32) if arguments.seed is None else arguments.seed
     return compare(arguments.program, arguments.vocabulary, arguments.strings, seed)
 

@@ -29,7 +29,7 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, tensors):
-    header, blobs, offset = {}, [], 0
+    header, blobs, offset = {"__metadata__": {"format": "pt"}}, [], 0  # earlier versions of transformers ask for it
     names = {np.dtype(dtype): name for name, dtype in TYPES.items()}
     for name, tensor in tensors.items():
         array = np.array(tensor.detach().numpy(), order="C")

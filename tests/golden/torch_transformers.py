@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Hugging Face's transformers: its GPT-2 and ViT compute what the plain modules do that Lockstep is compared with, it writes
-the text that `lockstep generate` does, and it loads what Lockstep trains. Prints TAP.
+"""Hugging Face's transformers: its GPT-2 and ViT compute what the plain modules do that Lockstep is compared with, and its GPT-2 of
+124 million parameters what Lockstep does; it writes the text that `lockstep generate` does, and it loads what Lockstep trains.
+Prints TAP.
 
-    python3 tests/golden/torch_transformers.py LOCKSTEP
+    python3 tests/golden/torch_transformers.py LOCKSTEP TEXT_DUMP
+
+LOCKSTEP is the command, TEXT_DUMP the program made of text_dump.c.
 """
 import glob
 import os
+import random
+import string
 import subprocess
 import sys
 
@@ -18,17 +23,19 @@ from transformers.utils import logging
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
+sys.path.append(os.path.join(HERE, "..", "..", "bench"))
 sys.dont_write_bytecode = True
 
 import torch_gpt  # noqa: E402
 import torch_vit  # noqa: E402
 from torch_common import Tap, write_safetensors  # noqa: E402
-from torch_text import make_busy  # noqa: E402
+from gpt2_vocabulary import VOCABULARY, byte_characters, make_vocabulary  # noqa: E402
+from torch_text import Lockstep, make_busy  # noqa: E402
+import torch_text  # noqa: E402
 
 NEW, PROMPT = 60, "the loader"
-# The tokens of a vocabulary of bytes: GPT-2's order, visible ones first. 256 is the end of a text.
-VISIBLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
-BYTES = VISIBLE + [byte for byte in range(256) if byte not in VISIBLE]
+BYTES = byte_characters()[0]  # the tokens of a vocabulary of bytes; 256 is the end of a text
+LETTERS = string.ascii_letters.encode()
 
 
 def run(lockstep, directory, *arguments):
@@ -104,6 +111,14 @@ def check_vit(tap, directory, name):
               theirs.get_parameter("vit.embeddings.patch_embeddings.projection.weight").grad)
 
 
+def greedy(model, count):
+    """The tokens of the prompt, a byte each, and the most probable after it."""
+    prompt = torch.tensor([[BYTES.index(byte) for byte in PROMPT.encode()]])
+    with torch.no_grad():
+        return model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=count, min_new_tokens=count,
+                              do_sample=False, pad_token_id=256)[0].tolist()
+
+
 def check_generation(tap, lockstep, directory):
     plain = make_busy(torch_gpt.Gpt2("gpt-nano", 257)).eval()
     path = os.path.join(directory, "bytes")
@@ -112,14 +127,70 @@ def check_generation(tap, lockstep, directory):
     theirs = load(tap, "a model of bytes", GPT2LMHeadModel, gpt_config("gpt-nano", 257), path)
     text = run(lockstep, directory, "generate", "bytes", PROMPT, "--model", "gpt-nano", "--vocab", "bytes", "--seq-len", "1024",
                "--max-new-tokens", str(NEW), "--temperature", "0", "--ignore-eos", "--quiet")
-    prompt = torch.tensor([[BYTES.index(byte) for byte in PROMPT.encode()]])
-    with torch.no_grad():
-        tokens = theirs.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=NEW, min_new_tokens=NEW,
-                                 do_sample=False, pad_token_id=256)[0].tolist()
+    tokens = greedy(theirs, NEW)
     expected = bytes(BYTES[token] for token in tokens if token < 256)
     tap.check("the text is not one byte again and again", len(set(tokens[len(PROMPT):])) > 5, tokens)
     tap.check(f"lockstep generate writes the {NEW} tokens of transformers", text.rstrip(b"\n") == expected.rstrip(b"\n"),
               (text, expected))
+
+
+# ---- GPT-2 of its full size
+
+
+class Whole:
+    """A GPT2LMHeadModel in the form of the modules that torch_text.py compares with Lockstep."""
+
+    TIED = {"lm_head.weight": "transformer.wte.weight"}
+
+    def __init__(self, model):
+        self.model, self.zero_grad = model, model.zero_grad
+
+    def __call__(self, batch):
+        return None, self.model(batch.tokens).logits[batch.masked_sample, batch.masked_place]
+
+    def state_dict(self, keep_vars):
+        return self.model.state_dict(keep_vars=keep_vars)
+
+
+def make_text(path):
+    """Random words of one to seven letters, whose tokens are from all over a vocabulary of pairs and triples of letters."""
+    rng = random.Random(3)
+    with open(path, "w") as out:
+        for _ in range(200):
+            out.write(" ".join("".join(rng.choices(string.ascii_letters, k=rng.randint(1, 7))) for _ in range(12)) + "\n")
+
+
+def save(model, directory):
+    write_safetensors(os.path.join(directory, "model.safetensors"), model.state_dict())
+
+
+def check_whole(tap, lockstep, dumper, directory):
+    """Logits, loss and every gradient of Lockstep beside transformers' in float64, with 50,257 words."""
+    path, data = os.path.join(directory, "whole"), os.path.join(directory, "words")
+    os.makedirs(path), os.makedirs(data)
+    make_vocabulary(data, LETTERS)
+    make_text(os.path.join(data, "text.txt"))
+    save(make_busy(torch_gpt.Gpt2("gpt2", VOCABULARY)), path)
+    theirs = load(tap, "gpt2 with its 50,257 words", GPT2LMHeadModel, gpt_config("gpt2", VOCABULARY), path)
+    out = Lockstep(lockstep, dumper, directory).dump("gpt2", data, 32, 2, os.path.join(path, "model.safetensors"))
+    tap.check("the tokens are of the whole vocabulary", int(out["token"].max()) > 40000 and len(set(out["token"].tolist())) > 20,
+              out["token"])
+    torch_text.compare(tap, "gpt2 beside GPT2LMHeadModel", Whole(theirs.double()), out)
+
+
+def check_whole_text(tap, lockstep, directory, count=24):
+    """Greedy text of that size, with guesses and without."""
+    path = os.path.join(directory, "whole")
+    tokens = make_vocabulary(path)
+    theirs = GPT2LMHeadModel.from_pretrained(path).eval()
+    new = greedy(theirs, count)[len(PROMPT):]
+    tap.check("gpt2: the text is not one token again and again", len(set(new)) > 5, new)
+    expected = b"".join(tokens[token] for token in new)
+    for lookup in ("0", "15"):
+        text = run(lockstep, directory, "generate", "whole", PROMPT, "--model", "gpt2", "--vocab", "whole", "--max-new-tokens", str(count),
+                   "--temperature", "0", "--ignore-eos", "--no-prompt", "--quiet", "--lookup", lookup)
+        tap.check(f"gpt2: lockstep generate --lookup {lookup} writes the {count} tokens of transformers", text == expected + b"\n",
+                  (text, expected))
 
 
 def check_trained(tap, lockstep, directory):
@@ -132,18 +203,20 @@ def check_trained(tap, lockstep, directory):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.set_num_threads(1)
-    lockstep, tap = os.path.abspath(sys.argv[1]), Tap()
+    lockstep, dumper, tap = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), Tap()
     with tap.comparison() as directory:
         check_gpt(tap, directory, "gpt-nano", 257)
         check_gpt(tap, directory, "gpt2", 500)
         check_vit(tap, directory, "vit-tiny")
         check_generation(tap, lockstep, directory)
         check_trained(tap, lockstep, directory)
+        check_whole(tap, lockstep, dumper, directory)
+        check_whole_text(tap, lockstep, directory)
     sys.exit(tap.end())
 
 
