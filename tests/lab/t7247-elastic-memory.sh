@@ -15,12 +15,12 @@ job=(--model mlp --data glyphs --samples 330 --batch 64 --micro-batch 8 --schedu
 tight=(--model resnet18 --data glyphs --samples 66 --batch 8 --micro-batch 4 --optimizer adam --schedule constant --eval-every 0 --log-every 1
 	--devices 1 --threads 1 --ckpt-every 100000 --snapshot-every 2)
 
-# Host c has what the run needs, and half of its snapshots beside: the plan is in MB, in lines like "  total   368.10 MB".
+# Host c has what the run needs, and an eighth of its snapshots beside: the plan is in MB, in lines like "  total   368.10 MB".
 run "$LOCKSTEP" train "${tight[@]}" --run planned --steps 1 --plan-memory
 part() { awk -v name="  $1 " 'index($0, name) == 1 { for (i = 2; i <= NF; i++) if ($i == "MB") { print int($(i - 1)); exit } }' <<<"$out"; }
 total=$(part total) snapshots=$(part "snapshots in memory")
 ok "a plan with snapshots in memory ($snapshots of $total MB)" test "${snapshots:-0}" -gt 100
-lab_up 3 --rate 1gbit --memory b=500m --memory c=$(((total + snapshots / 2) * 1000 / 1024))m
+lab_up 3 --rate 1gbit --memory b=500m --memory c=$(((total + snapshots / 8) * 1000 / 1024))m
 
 # ---- out of memory ---------------------------------------------------------------------------------------------------
 run "$LOCKSTEP" train "${job[@]}" --devices 1 --steps 1500
