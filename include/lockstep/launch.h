@@ -84,7 +84,7 @@ typedef struct ls_elastic_options {
 	const char *run;          /* the run directory, which every host and this one must see under this name */
 	double timeout;           /* seconds within which nodes must have started, and a silent one counts as lost */
 	int min_nodes;            /* wait while fewer hosts can take part */
-	int max_restarts;         /* after how many lost nodes the run ends */
+	int max_restarts;         /* lost nodes after which the run ends; counted anew after five minutes of training */
 } ls_elastic_options;
 #define LS_ELASTIC_OPTIONS_INIT                                                                                        \
 	{                                                                                                              \
@@ -94,9 +94,10 @@ typedef struct ls_elastic_options {
 /*
  * The same as ls_launch(), on as many of the hosts as can take part. When a node dies, is silent or cut off, the others
  * are ended, and all hosts that answer start again from the newest checkpoint, to the bits of a run that nothing
- * happened to; a host that comes back or is new makes the nodes stop with a checkpoint and start again with it. A host
- * that fails three times in a row is left out for a minute, then for longer. A failure that another start would come to
- * as well ends the run. Lines that begin with "Elastic:" report it on standard output.
+ * happened to; a host that comes back or is new makes the nodes stop with a checkpoint and start again with it, soon
+ * for the first time, and less often where hosts change again and again. A host that fails three times in a row is left
+ * out for a minute, then for longer; so is one with which a start fails before it trains, where others trained before.
+ * Any other failure that another start would come to as well ends the run. Lines that begin with "Elastic:" report it on standard output.
  */
 LS_API ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code);
 

@@ -383,11 +383,31 @@ int ls_memory_find(const ls_memory_owner *owner, ls_memory_found *out, int most)
 	return count;
 }
 
+static int is_own(const char *path, struct stat *facts)
+{
+	return lstat(path, facts) == 0 && facts->st_uid == geteuid() && S_ISREG(facts->st_mode);
+}
+
 static void remove_own(const char *path)
 {
 	struct stat facts;
-	if (lstat(path, &facts) == 0 && facts.st_uid == geteuid() && S_ISREG(facts.st_mode))
+	if (is_own(path, &facts))
 		unlink(path);
+}
+
+uint64_t ls_memory_held(const ls_memory_owner *owner)
+{
+	enum { BLOCK = 512 };
+	char path[512];
+	const char *name;
+	uint64_t bytes = 0;
+	struct stat facts;
+	walk w;
+	if (!walk_begin(&w, owner->directory, owner->host, owner->run))
+		return 0;
+	while (walk_next(&w, path, sizeof(path), &name))
+		bytes += is_own(path, &facts) ? (uint64_t)facts.st_blocks * BLOCK : 0;
+	return bytes;
 }
 
 void ls_memory_remove(const ls_memory_owner *owner, uint64_t generation)

@@ -96,6 +96,9 @@ int ls_memory_find(const ls_memory_owner *owner, ls_memory_found *out, int most)
 /* A part, of facts.bytes[part] bytes. LS_EFORMAT: it has changed since it was found. */
 ls_status ls_memory_read(const ls_memory_found *found, ls_memory_part part, void *out);
 
+/* Bytes that the run's files on the host hold. */
+uint64_t ls_memory_held(const ls_memory_owner *owner);
+
 /* Remove the run's files on the host, of starts before `generation`. */
 void ls_memory_remove(const ls_memory_owner *owner, uint64_t generation);
 

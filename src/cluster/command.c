@@ -170,10 +170,13 @@ static ls_status find_mpirun(char *out, size_t size)
 				     "openmpi-bin)");
 }
 
-/* MPICH's takes other options. */
+/* MPICH's takes other options. Asked once: a run that is started again because a node was lost does not wait for it. */
 static ls_status check_mpirun(ls_arena *arena, const char *path)
 {
+	static char known[PATH_MAX];
 	char line[256] = "";
+	if (!strcmp(known, path))
+		return LS_OK;
 	char *command = ls_arena_format(arena, "'%s' --version 2>&1", path);
 	FILE *version = command ? popen(command, "re") : NULL;
 	if (version) {
@@ -182,8 +185,10 @@ static ls_status check_mpirun(ls_arena *arena, const char *path)
 		pclose(version);
 	}
 	line[strcspn(line, "\n")] = '\0';
-	if (strstr(line, "Open MPI") || strstr(line, "OpenRTE"))
+	if (strstr(line, "Open MPI") || strstr(line, "OpenRTE")) {
+		snprintf(known, sizeof(known), "%s", path);
 		return LS_OK;
+	}
 	return ls_fail(LS_EUNSUPPORTED,
 		       "hosts: %s is not Open MPI's (it says '%s'); start the nodes with it yourself: mpiexec -n 1 "
 		       "-host a lockstep train ... : -n 1 -host b lockstep train ...",

@@ -7,6 +7,7 @@
  *
  *     hosts that may take part -> start -> ends well, fails by itself, is stopped: so does the supervisor
  *              ^                    |----> a node is lost: its host is to blame, silent hosts are left out
+ *              |                    |----> it fails before it trains, and hosts have joined: these are left out
  *              |                    `----> other hosts are there: nodes stop with a checkpoint
  *              `---- fewer than min_nodes: wait
  *
@@ -14,9 +15,10 @@
  *  1. At most one start is under way, and it ends with this process (launch.c). What is left of an earlier one, on a
  *     host that was cut off, ends by itself, and cannot publish (checkpoint/generation.h).
  *  2. A failure that another start would come to as well (bad settings, a full disk, a loss that is not finite) ends
- *     the run; only lost nodes are started again, max_restarts times.
- *  3. The list of hosts is read, and hosts that do not take part are asked whether they answer, by a thread beside:
- *     what hangs there stops nobody.
+ *     the run; only lost nodes are started again, max_restarts times (pace.h). Whom a host that joins would end the run
+ *     for, by another version or other data, does without it (suspects.h).
+ *  3. The list of hosts is read, and names are resolved, by a thread beside (look.h): what hangs there delays a restart
+ *     by RECOVER_S at most, and none after the one that showed it. This thread asks only hosts at known addresses.
  *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is
  *     resumed like that. Between two starts it adds what happened to hosts to the run's metrics (host_log.h).
  */
@@ -27,7 +29,6 @@
 
 #include <lockstep/launch.h>
 
-#include "base/background.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -39,36 +40,29 @@
 #include "cluster/host_list.h"
 #include "cluster/host_log.h"
 #include "cluster/launch_watch.h"
+#include "cluster/look.h"
 #include "cluster/members.h"
-#include "cluster/reach.h"
+#include "cluster/pace.h"
 #include "cluster/slurm.h"
+#include "cluster/suspects.h"
 
-/* Seconds: between two looks at the list and at silent hosts, for a host's answer, for a command that prints hosts; and
- * after which a start on a host counts as good. */
-static const double LOOK_S = 1, ANSWER_S = 1, DISCOVER_S = 10, GOOD_S = LS_MEMBER_ROW_S;
+/* Seconds: between two looks at the list and at silent hosts; for hosts' answers after a loss, and where names may have
+ * to be resolved; for a fresh list after a failure; and after which a start on a host counts as good. */
+static const double LOOK_S = 1, ANSWER_S = 1, RESOLVE_S = 3, RECOVER_S = 5, GOOD_S = LS_MEMBER_ROW_S;
 enum { UNSTARTED_MOST = 3 }; /* starts in a row that fail although all hosts answer */
-
-/* A look at the list of hosts, by the thread beside. */
-typedef struct look {
-	const ls_elastic_options *options;
-	int is_pending;
-	ls_status status;
-	char why[1024];
-	ls_host *hosts; /* (count) as named now */
-	int *answers;   /* (count) */
-	size_t count;
-} look;
 
 typedef struct supervisor {
 	const ls_elastic_options *options;
 	ls_members members;
 	ls_host *now; /* (now_count) of the start under way */
 	size_t now_count;
-	ls_background beside;
-	look look;
+	ls_look look;
 	double look_every, next_look; /* seconds */
-	char complaint[1024];         /* the last about the list, so that each is printed once */
-	int restarts, unstarted;
+	ls_launch_watch watch;        /* of the start under way, or of the last one */
+	int is_under_way, has_trained;
+	char complaint[1024]; /* the last about the list, so that each is printed once */
+	int unstarted;
+	ls_pace pace;
 	uint64_t before; /* number of the newest start in the run directory when the supervisor began */
 	ls_sessions sessions;
 	ls_host_log log;
@@ -76,27 +70,6 @@ typedef struct supervisor {
 } supervisor;
 
 /* ---- looking at the list ----------------------------------------------------------------------------------------- */
-
-static void look_at_list(void *context)
-{
-	look *k = context;
-
-	k->status = ls_host_list_read(&k->hosts, &k->count, k->options->hosts, k->options->discover, DISCOVER_S);
-	if (k->status == LS_OK && !(k->answers = calloc(k->count, sizeof(*k->answers)))) {
-		ls_hosts_free(k->hosts);
-		k->status = ls_fail(LS_EMEMORY, "no memory for %zu hosts", k->count);
-	}
-	if (k->status == LS_OK)
-		ls_launch_answers(k->hosts, k->count, ANSWER_S, k->answers);
-	else
-		snprintf(k->why, sizeof(k->why), "%s", ls_last_error());
-}
-
-static void begin_look(supervisor *s)
-{
-	s->look = (look){ .options = s->options, .is_pending = 1 };
-	ls_background_do(&s->beside, look_at_list, &s->look);
-}
 
 static int takes_part(const supervisor *s, const char *name)
 {
@@ -114,25 +87,60 @@ static void complain(supervisor *s, const char *why)
 	ls_log_warning("%s; the hosts stay as they were", why);
 }
 
-/* Of hosts that take part, mpirun and the nodes know more than an answer shows. */
-static void end_look(supervisor *s)
+/* Those that take part and have answered before: of them, mpirun and the nodes know more than an answer shows. */
+static void begin_look(supervisor *s)
 {
-	look *k = &s->look;
+	ls_host *known = s->is_under_way ? calloc(s->now_count + 1, sizeof(*known)) : NULL;
+	size_t count = 0;
 
-	k->is_pending = 0;
-	if (k->status != LS_OK) {
-		complain(s, k->why);
+	for (size_t i = 0; known && i < s->now_count; i++) {
+		const ls_member *member = ls_members_find(&s->members, s->now[i].name);
+		if (member && member->has_answered)
+			known[count++] = s->now[i];
+	}
+	ls_look_begin(&s->look, known, count);
+}
+
+/* That a host does not answer is no news before it has, nor of one that nodes run on. */
+static void take_answer(supervisor *s, const ls_reach *reach)
+{
+	const char *name = reach->host;
+	const ls_member *member = ls_members_find(&s->members, name);
+
+	if (!member || !reach->is_asked)
+		return;
+	if (reach->answers) {
+		ls_members_set_address(&s->members, name, &reach->address);
 		return;
 	}
-	if (ls_members_name(&s->members, k->hosts, k->count) != LS_OK)
-		complain(s, ls_last_error());
-	else
-		s->complaint[0] = '\0';
-	for (size_t i = 0; i < k->count; i++)
-		if (!takes_part(s, k->hosts[i].name))
-			ls_members_set_silent(&s->members, k->hosts[i].name, !k->answers[i]);
-	free(k->answers);
-	ls_hosts_free(k->hosts);
+	if (s->is_under_way && takes_part(s, name))
+		return;
+	int was_silent = member->is_silent;
+	ls_members_set_silent(&s->members, name, 1);
+	if (was_silent || !member->is_silent || !takes_part(s, name))
+		return;
+	if (!member->has_answered) /* it may be an alias: where nobody else is left, it is tried again */
+		ls_members_doubt(&s->members, name, ls_clock_seconds());
+	ls_log_line("Elastic: host %s does not answer; excluded until it does", name);
+	ls_host_log_host(&s->log, ls_clock_wall(), name, "silent", "does not answer");
+}
+
+static void end_look(supervisor *s)
+{
+	ls_look *k = &s->look;
+
+	if (k->status != LS_OK) {
+		if (k->status != LS_EINTERRUPTED)
+			complain(s, k->why);
+	} else {
+		if (ls_members_name(&s->members, k->found, k->count) != LS_OK)
+			complain(s, ls_last_error());
+		else
+			s->complaint[0] = '\0';
+		for (size_t i = 0; i < k->count; i++)
+			take_answer(s, &k->reaches[i]);
+	}
+	ls_look_release(k);
 }
 
 /* Now and then; without waiting. */
@@ -140,12 +148,10 @@ static void look_around(supervisor *s)
 {
 	double now = ls_clock_seconds();
 
-	if (ls_background_is_busy(&s->beside))
-		return;
-	if (s->look.is_pending) {
+	if (ls_look_is_done(&s->look)) {
 		end_look(s);
 		s->next_look = now + s->look_every;
-	} else if (now >= s->next_look) {
+	} else if (!s->look.is_pending && now >= s->next_look) {
 		begin_look(s);
 	}
 }
@@ -156,19 +162,28 @@ static void nap(void)
 	nanosleep(&moment, NULL);
 }
 
-/* After a failure: the list may not name any more who failed. Waits for as long as a command may take. */
-static void look_now(supervisor *s)
+/* 0: it has not ended until then. */
+static int await_look(supervisor *s, double end)
 {
-	if (!s->options->discover)
-		return;
-	for (int looks = 0; looks < 2; looks++) { /* the one under way may have begun before the failure */
-		if (looks == 1)
-			begin_look(s);
-		while (ls_background_is_busy(&s->beside))
-			nap();
-		if (s->look.is_pending)
-			end_look(s);
+	while (s->look.is_pending && !ls_look_is_done(&s->look)) {
+		if (ls_launch_is_stopping() || ls_clock_seconds() > end)
+			return 0;
+		nap();
 	}
+	if (s->look.is_pending)
+		end_look(s);
+	return 1;
+}
+
+/* After a failure: the list may not name any more who failed. What hung the last time is not waited for. */
+static void look_now(supervisor *s, double seconds)
+{
+	double end = ls_clock_seconds() + seconds;
+
+	if (s->look.took > seconds || !await_look(s, end)) /* one under way may have begun before the failure */
+		return;
+	begin_look(s);
+	await_look(s, end);
 	s->next_look = ls_clock_seconds() + s->look_every;
 }
 
@@ -189,18 +204,29 @@ static int same_hosts(const ls_host *a, const ls_host *b, size_t count)
 	return 1;
 }
 
-/* Other hosts than those that train may, and they are enough. */
-static int wants_others(void *context)
+/* Other hosts than those of the last start may train, and they are enough. */
+static int has_others(const supervisor *s)
 {
-	supervisor *s = context;
 	ls_host *hosts;
-
-	look_around(s);
 	size_t count = usable(s, &hosts);
 	int others =
 		count >= (size_t)s->options->min_nodes && (count != s->now_count || !same_hosts(hosts, s->now, count));
 	free(hosts);
 	return others;
+}
+
+/* How long the start has trained; less than 0: it has not. */
+static double trained_seconds(const supervisor *s, double now)
+{
+	return s->watch.trains > 0 ? now - s->watch.trains : -1;
+}
+
+static int wants_others(void *context)
+{
+	supervisor *s = context;
+
+	look_around(s);
+	return ls_pace_may_regroup(&s->pace, trained_seconds(s, ls_clock_seconds())) && has_others(s);
 }
 
 /* The hosts of the next start: at least min_nodes, which are waited for. */
@@ -211,6 +237,10 @@ static ls_status gather(supervisor *s)
 	for (;;) {
 		ls_host *hosts;
 		size_t count = usable(s, &hosts);
+		if (hosts && count < need) {
+			size_t possible = ls_members_possible(&s->members, ls_clock_seconds(), hosts);
+			count = possible >= need ? possible : count;
+		}
 		free(s->now);
 		s->now = hosts;
 		s->now_count = 0;
@@ -274,7 +304,43 @@ static void note_change(void *context, const char *name, ls_member_change change
 	ls_host_log_host(&s->log, ls_clock_wall(), name, words[change].event, "");
 }
 
-static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *exit_code)
+/* joined[i]: host i was not in the last start that trained; how many. */
+static size_t find_joined(const supervisor *s, int *joined)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->now_count; i++) {
+		joined[i] = !ls_members_find(&s->members, s->now[i].name)->is_proven;
+		count += (size_t)joined[i];
+	}
+	return count;
+}
+
+static int is_trial(const supervisor *s)
+{
+	int *joined = calloc(s->now_count + 1, sizeof(*joined));
+	size_t count = joined ? find_joined(s, joined) : 0;
+
+	free(joined);
+	return count > 0 && count < s->now_count;
+}
+
+static void note_training(supervisor *s, double began)
+{
+	const ls_launch_watch *w = &s->watch;
+
+	if (w->trains > 0) {
+		s->has_trained = 1;
+		ls_members_train(&s->members, s->now, s->now_count);
+	}
+	ls_pace_trained(&s->pace, trained_seconds(s, w->ended));
+	for (size_t i = 0; i < s->now_count && ls_clock_seconds() - began > GOOD_S; i++)
+		ls_members_clear(&s->members, s->now[i].name);
+	if (w->family > 0)
+		ls_sessions_note(&s->sessions, w->family);
+}
+
+static ls_status start(supervisor *s, int starts, int *exit_code)
 {
 	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
 	char *text = ls_members_text(s->now, s->now_count);
@@ -288,17 +354,17 @@ static ls_status start(supervisor *s, int starts, ls_launch_watch *watch, int *e
 	launch.hosts = text;
 	launch.argv = arguments(s);
 	launch.timeout = s->options->timeout;
-	*watch = (ls_launch_watch){ .regroups = wants_others,
-				    .context = s,
-				    .node = -1,
-				    .start_s = start_seconds(s),
-				    .sessions = &s->sessions };
+	s->watch = (ls_launch_watch){ .regroups = wants_others,
+				      .context = s,
+				      .node = -1,
+				      .start_s = start_seconds(s),
+				      .is_trial = is_trial(s),
+				      .sessions = &s->sessions };
 	double began = ls_clock_seconds();
-	ls_status status = ls_launch_watched(&launch, watch, exit_code);
-	for (size_t i = 0; i < s->now_count && ls_clock_seconds() - began > GOOD_S; i++)
-		ls_members_clear(&s->members, s->now[i].name);
-	if (watch->family > 0)
-		ls_sessions_note(&s->sessions, watch->family);
+	s->is_under_way = 1;
+	ls_status status = ls_launch_watched(&launch, &s->watch, exit_code);
+	s->is_under_way = 0;
+	note_training(s, began);
 	free(text);
 	return status;
 }
@@ -311,70 +377,125 @@ static double wall_of(double moment)
 	return ls_clock_wall() - (ls_clock_seconds() - moment);
 }
 
-/* Which hosts of the start do not answer; how many. */
-static size_t ask_all(supervisor *s)
+static size_t count_silent(const supervisor *s)
 {
-	size_t silent = 0;
-	int *answers = calloc(s->now_count, sizeof(*answers));
+	size_t count = 0;
 
-	if (!answers)
-		return 0;
-	ls_launch_answers(s->now, s->now_count, ANSWER_S, answers);
-	for (size_t i = 0; i < s->now_count; i++) {
-		ls_members_set_silent(&s->members, s->now[i].name, !answers[i]);
-		silent += !answers[i];
-		if (answers[i])
-			continue;
-		ls_log_line("Elastic: host %s does not answer; excluded until it does", s->now[i].name);
-		ls_host_log_host(&s->log, ls_clock_wall(), s->now[i].name, "silent", "does not answer");
+	for (size_t i = 0; i < s->now_count; i++)
+		count += (size_t)ls_members_find(&s->members, s->now[i].name)->is_silent;
+	return count;
+}
+
+/* Those hosts of the start that have answered before, where they did. */
+static void ask_known(supervisor *s)
+{
+	ls_reach *list = calloc(s->now_count + 1, sizeof(*list));
+	size_t count = 0;
+
+	for (size_t i = 0; list && i < s->now_count; i++) {
+		const ls_member *member = ls_members_find(&s->members, s->now[i].name);
+		if (member->address.length > 0)
+			list[count++] = (ls_reach){ .host = s->now[i].name, .address = member->address, .is_asked = 1 };
 	}
-	free(answers);
-	return silent;
+	if (list)
+		ls_reach_ask(list, count, ANSWER_S, NULL);
+	for (size_t i = 0; list && i < count; i++)
+		take_answer(s, &list[i]);
+	free(list);
 }
 
 static ls_status count_restart(supervisor *s, const char *why)
 {
-	if (s->restarts++ < s->options->max_restarts)
+	if (ls_pace_restart(&s->pace, s->options->max_restarts))
 		return LS_OK;
 	return ls_fail(LS_EPEER,
-		       "%s, and the run was started again %d time%s already (options.max_restarts); continue with "
-		       "options.run %s options.resume",
+		       "%s, and the run was started again %d time%s already (options.max_restarts) without %.0f "
+		       "minutes of training in between; continue with options.run %s options.resume",
 		       why, s->options->max_restarts, ls_plural((uint64_t)s->options->max_restarts, "s"),
-		       s->options->run);
+		       LS_PACE_GOOD_S / 60, s->options->run);
 }
 
-static void leave_out(supervisor *s, const char *name, double seconds)
+static void say_excluded(supervisor *s, const char *name, const char *because)
 {
 	char why[128];
 
-	snprintf(why, sizeof(why), "failed %d times in a row; excluded for %.0f s", LS_MEMBER_FAILURES, seconds);
+	snprintf(why, sizeof(why), "%s; excluded for %.0f s", because, ls_members_find(&s->members, name)->out_s);
 	ls_log_line("Elastic: host %s %s", name, why);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, "out", why);
 }
 
-static ls_status after_loss(supervisor *s, const ls_launch_watch *watch)
+/* The host of a node that was lost. One whose silence could not be asked for may be off; of the others, only a row of
+ * failures is their own fault. */
+static void blame(supervisor *s, const char *name)
 {
-	const char *name = watch->node >= 0 && (size_t)watch->node < s->now_count ? s->now[watch->node].name : NULL;
+	double now = ls_clock_seconds();
+	const ls_member *member = ls_members_find(&s->members, name);
+	char because[64];
+
+	if (!s->watch.is_killed && !member->has_answered && !ls_host_is_here(name)) {
+		ls_members_doubt(&s->members, name, now);
+		say_excluded(s, name, "was lost, and may be off");
+	} else if (s->faults.every <= 0 && ls_members_blame(&s->members, name, now)) {
+		snprintf(because, sizeof(because), "failed %d times in a row", LS_MEMBER_FAILURES);
+		say_excluded(s, name, because);
+	}
+}
+
+/* Leave out who made a start fail that has not trained; how many. Who does not answer is left out anyway. */
+static size_t exclude_suspects(supervisor *s, int only_named)
+{
+	int *joined = calloc(2 * s->now_count + 1, sizeof(*joined));
+	size_t excluded = 0;
+
+	if (!joined)
+		return 0;
+	int *out = joined + s->now_count;
+	find_joined(s, joined);
+	ls_suspects_find(s->now, joined, s->now_count, s->watch.why, out);
+	for (size_t i = 0; i < s->now_count; i++) {
+		const char *name = s->now[i].name;
+		int is_known = !only_named || ls_suspects_names(s->watch.why, name);
+		if (!out[i] || !is_known || ls_members_find(&s->members, name)->is_silent)
+			continue;
+		ls_members_exclude(&s->members, name, ls_clock_seconds());
+		say_excluded(s, name, "could not train with the others");
+		excluded++;
+	}
+	free(joined);
+	return excluded;
+}
+
+static ls_status after_loss(supervisor *s)
+{
+	const ls_launch_watch *w = &s->watch;
+	const char *name = w->node >= 0 && (size_t)w->node < s->now_count ? s->now[w->node].name : NULL;
 
 	s->unstarted = 0;
-	ls_log_line("Elastic: %s", watch->why);
+	ls_log_line("Elastic: %s", w->why);
 	if (name)
-		ls_host_log_host(&s->log, wall_of(watch->ended), name, "lost", watch->why);
-	LS_TRY(count_restart(s, watch->why));
-	ask_all(s);
-	look_now(s);
-	if (name && s->faults.every <= 0 && ls_members_blame(&s->members, name, ls_clock_seconds()))
-		leave_out(s, name, ls_members_find(&s->members, name)->out_s);
+		ls_host_log_host(&s->log, wall_of(w->ended), name, "lost", w->why);
+	LS_TRY(count_restart(s, w->why));
+	ask_known(s);
+	if (s->options->discover)
+		look_now(s, RECOVER_S);
+	int is_join = w->is_trial && w->trains == 0 && !w->is_killed;
+	if (name && !(is_join && exclude_suspects(s, 1)))
+		blame(s, name);
 	return LS_OK;
 }
 
-static ls_status after_no_start(supervisor *s, const ls_launch_watch *watch)
+static ls_status after_no_start(supervisor *s)
 {
-	const char *why = watch->why[0] ? watch->why : "nodes did not start on all hosts";
+	const char *why = s->watch.why[0] ? s->watch.why : "nodes did not start on all hosts";
 
-	size_t silent = ask_all(s);
-	look_now(s);
-	if (silent > 0 || wants_others(s)) {
+	ask_known(s);
+	look_now(s, s->options->discover ? RECOVER_S : RESOLVE_S);
+	int is_explained = count_silent(s) > 0 || has_others(s);
+	if (!is_explained && s->watch.is_trial && !ls_launch_is_stopping()) {
+		ls_log_line("Elastic: nodes could not be started: %s", why);
+		is_explained = exclude_suspects(s, 0) > 0;
+	}
+	if (is_explained) {
 		s->unstarted = 0;
 		return LS_OK;
 	}
@@ -384,24 +505,41 @@ static ls_status after_no_start(supervisor *s, const ls_launch_watch *watch)
 	return count_restart(s, why);
 }
 
-/* *ends: the run does. */
-static ls_status after(supervisor *s, const ls_launch_watch *watch, int *ends)
+/* Before anything has trained, too few hosts that are fit are an error in the list: waiting would not mend it. */
+static ls_status after_unfit(supervisor *s)
 {
-	static const char *const outcomes[] = { [LS_OUTCOME_ENDED] = "ended",
-						[LS_OUTCOME_STOPPED] = "stopped",
-						[LS_OUTCOME_REGROUP] = "regroup",
-						[LS_OUTCOME_LOST] = "lost",
-						[LS_OUTCOME_UNSTARTED] = "unstarted" };
+	ls_host *hosts;
+
+	s->unstarted = 0;
+	ls_log_line("Elastic: %s", s->watch.why);
+	if (!exclude_suspects(s, 0))
+		return ls_fail(LS_EIO, "%s", s->watch.why);
+	size_t left = usable(s, &hosts);
+	free(hosts);
+	return s->has_trained || left >= (size_t)s->options->min_nodes ? LS_OK : ls_fail(LS_EIO, "%s", s->watch.why);
+}
+
+/* *ends: the run does. */
+static ls_status after(supervisor *s, int *ends)
+{
+	const ls_launch_watch *watch = &s->watch;
+	static const char *const outcomes[] = {
+		[LS_OUTCOME_ENDED] = "ended", [LS_OUTCOME_STOPPED] = "stopped",     [LS_OUTCOME_REGROUP] = "regroup",
+		[LS_OUTCOME_LOST] = "lost",   [LS_OUTCOME_UNSTARTED] = "unstarted", [LS_OUTCOME_UNFIT] = "unstarted"
+	};
 
 	ls_host_log_stop(&s->log, wall_of(watch->ended), outcomes[watch->outcome], watch->why);
 	*ends = 0;
 	switch (watch->outcome) {
 	case LS_OUTCOME_LOST:
-		return after_loss(s, watch);
+		return after_loss(s);
 	case LS_OUTCOME_UNSTARTED:
-		return after_no_start(s, watch);
+		return after_no_start(s);
+	case LS_OUTCOME_UNFIT:
+		return after_unfit(s);
 	case LS_OUTCOME_REGROUP:
 		s->unstarted = 0;
+		ls_pace_regroup(&s->pace, ls_clock_seconds());
 		return LS_OK;
 	default:
 		*ends = 1;
@@ -414,10 +552,9 @@ static ls_status supervise(supervisor *s, int *exit_code)
 	int ends = 0;
 
 	for (int starts = 0; !ends; starts++) {
-		ls_launch_watch watch;
 		LS_TRY(gather(s));
-		LS_TRY(start(s, starts, &watch, exit_code));
-		LS_TRY(after(s, &watch, &ends));
+		LS_TRY(start(s, starts, exit_code));
+		LS_TRY(after(s, &ends));
 	}
 	return LS_OK;
 }
@@ -444,7 +581,7 @@ static ls_status read_first(supervisor *s)
 	ls_host *hosts = NULL;
 	size_t count = 0;
 
-	LS_TRY(ls_host_list_read(&hosts, &count, o->hosts, o->discover, DISCOVER_S));
+	LS_TRY(ls_host_list_read(&hosts, &count, o->hosts, o->discover, LS_DISCOVER_S, NULL));
 	ls_status status = ls_members_name(&s->members, hosts, count);
 	ls_hosts_free(hosts);
 	LS_TRY(status);
@@ -460,7 +597,8 @@ ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 	supervisor s = { .options = &own, .look_every = LOOK_S };
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, max_restarts, "LS_ELASTIC_OPTIONS_INIT"));
-	if (!own.hosts && !own.discover && ls_slurm_is_here()) {
+	int asks = !ls_slurm_is_here(); /* else srun starts the daemons, and no port says whether it can */
+	if (!own.hosts && !own.discover && !asks) {
 		own.discover = ls_slurm_discover();
 		s.look_every = LS_SLURM_LOOK_S;
 	}
@@ -469,14 +607,10 @@ ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 	s.before = ls_generation_newest(own.run);
 	ls_status status = read_first(&s);
 	if (status == LS_OK)
-		status = ls_background_begin(&s.beside, "the list of hosts");
+		status = ls_look_start(&s.look, &own, asks);
 	if (status == LS_OK)
 		status = supervise(&s, exit_code);
-	ls_background_end(&s.beside);
-	if (s.look.is_pending && s.look.status == LS_OK) {
-		free(s.look.answers);
-		ls_hosts_free(s.look.hosts);
-	}
+	ls_look_end(&s.look);
 	write_log(&s);
 	ls_host_log_release(&s.log);
 	ls_members_release(&s.members);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status.h"
+#include "cluster/launch_watch.h"
 
 enum { TEXT_MOST = 1 << 20 }; /* bytes: more is no list of hosts */
 
@@ -105,7 +106,15 @@ typedef struct discovery {
 	int from;
 	char *text; /* (TEXT_MOST + 1) */
 	size_t length;
+	double end;               /* when it must have ended */
+	const atomic_int *cancel; /* NULL: nobody does */
 } discovery;
+
+/* The user, who wants to stop, and a run that has ended wait for no command. */
+static int is_given_up(const discovery *d)
+{
+	return ls_launch_is_stopping() || (d->cancel && atomic_load(d->cancel));
+}
 
 static ls_status start_command(discovery *d)
 {
@@ -130,14 +139,14 @@ static ls_status start_command(discovery *d)
 }
 
 /* 1: its output is complete; 0: the time is over, or it is too much. */
-static int hear(discovery *d, double end)
+static int hear(discovery *d)
 {
+	enum { SLICE_MS = 50 };
 	for (;;) {
-		double left = end - ls_clock_seconds();
 		struct pollfd wait = { .fd = d->from, .events = POLLIN };
-		if (left <= 0 || d->length == TEXT_MOST)
+		if (ls_clock_seconds() > d->end || is_given_up(d) || d->length == TEXT_MOST)
 			return 0;
-		if (poll(&wait, 1, (int)(left * 1e3) + 1) <= 0)
+		if (poll(&wait, 1, SLICE_MS) <= 0)
 			continue;
 		ssize_t count = read(d->from, d->text + d->length, TEXT_MOST - d->length);
 		if (count == 0)
@@ -150,11 +159,11 @@ static int hear(discovery *d, double end)
 }
 
 /* With all that it started: it is a process group. Waits for an end that follows that of its output. */
-static int end_command(discovery *d, double end, int is_whole)
+static int end_command(discovery *d, int is_whole)
 {
 	int status = 0;
 	while (is_whole && waitpid(d->shell, &status, WNOHANG) == 0) {
-		if (ls_clock_seconds() > end) {
+		if (ls_clock_seconds() > d->end || is_given_up(d)) {
 			is_whole = 0;
 			break;
 		}
@@ -171,6 +180,8 @@ static ls_status judge_command(const discovery *d, int status, double seconds)
 {
 	if (d->length == TEXT_MOST)
 		return ls_fail(LS_EFORMAT, "discover: '%s' prints more than a list of hosts", d->command);
+	if (status < 0 && is_given_up(d))
+		return ls_fail(LS_EINTERRUPTED, "stopped on request");
 	if (status < 0)
 		return ls_fail(LS_EIO, "discover: '%s' has not ended within %.0f s", d->command, seconds);
 	if (WIFSIGNALED(status))
@@ -182,18 +193,19 @@ static ls_status judge_command(const discovery *d, int status, double seconds)
 	return LS_OK;
 }
 
-static ls_status read_command(ls_host **out, size_t *count, const char *command, double seconds)
+static ls_status read_command(ls_host **out, size_t *count, const char *command, double seconds,
+			      const atomic_int *cancel)
 {
-	discovery d = { .command = command, .text = malloc(TEXT_MOST + 1) };
+	discovery d = { .command = command, .text = malloc(TEXT_MOST + 1), .cancel = cancel };
 	char label[256];
-	double end = ls_clock_seconds() + seconds;
+	d.end = ls_clock_seconds() + seconds;
 	if (!d.text)
 		return ls_fail(LS_EMEMORY, "discover: no memory for the output of '%s'", command);
 	ls_status status = start_command(&d);
 	if (status == LS_OK) {
-		int is_whole = hear(&d, end);
+		int is_whole = hear(&d);
 		d.text[d.length] = '\0';
-		status = judge_command(&d, end_command(&d, end, is_whole), seconds);
+		status = judge_command(&d, end_command(&d, is_whole), seconds);
 	}
 	snprintf(label, sizeof(label), "discover: '%.200s'", command);
 	if (status == LS_OK)
@@ -202,7 +214,8 @@ static ls_status read_command(ls_host **out, size_t *count, const char *command,
 	return status;
 }
 
-ls_status ls_host_list_read(ls_host **out, size_t *count, const char *hosts, const char *discover, double seconds)
+ls_status ls_host_list_read(ls_host **out, size_t *count, const char *hosts, const char *discover, double seconds,
+			    const atomic_int *cancel)
 {
-	return discover ? read_command(out, count, discover, seconds) : ls_hosts_parse(out, count, hosts);
+	return discover ? read_command(out, count, discover, seconds, cancel) : ls_hosts_parse(out, count, hosts);
 }

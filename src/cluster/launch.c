@@ -39,6 +39,7 @@
 #include "cluster/reach.h"
 #include "cluster/session.h"
 #include "cluster/slurm.h"
+#include "cluster/suspects.h"
 
 /* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
  * with its daemons on other hosts. */
@@ -264,6 +265,8 @@ static void attend(launch *l)
 		while (open && wait.revents && (open = read_output(l)) && poll(&wait, 1, 0) > 0)
 			;
 		ls_launch_output_flush(&l->output, ls_clock_seconds(), 0);
+		if (l->watch)
+			l->watch->trains = l->output.trains;
 		heed_stops(l);
 		heed_supervisor(l);
 		heed_clock(l);
@@ -446,12 +449,9 @@ static int node_in(const launch *l, const char *text)
 	int node = -1;
 	if (at && sscanf(at, "node %d (", &node) == 1 && node >= 0 && (size_t)node < l->count)
 		return node;
-	for (size_t i = 0; i < l->count; i++) {
-		char host[sizeof(l->hosts->name) + 8];
-		snprintf(host, sizeof(host), "host %s:", l->hosts[i].name);
-		if (strstr(text, host))
+	for (size_t i = 0; i < l->count; i++)
+		if (ls_suspects_names(text, l->hosts[i].name))
 			return (int)i;
-	}
 	return -1;
 }
 
@@ -473,6 +473,7 @@ static void learn_lost(launch *l)
 	w->outcome = LS_OUTCOME_LOST;
 	if (o->has_killed && o->killed < l->count) {
 		w->node = (int)o->killed;
+		w->is_killed = 1;
 		name_node(l, 1, o->killed, name, sizeof(name));
 		snprintf(w->why, sizeof(w->why), "%s was ended by a signal", name);
 		return;
@@ -488,16 +489,54 @@ static void learn_lost(launch *l)
 		snprintf(w->why, sizeof(w->why), "the nodes ended, and none of them said why");
 }
 
+/* Before its node was up, so before it could say why: a library is missing, or it is another program. */
+static int has_left_unsaid(const launch *l)
+{
+	const ls_launch_output *o = &l->output;
+
+	return o->nodes_up < l->count && o->noted < l->count && !strncmp(o->noted_state, "EXITED WITH NON", 15) &&
+	       !o->lost[0] && !o->heard[0] && !o->reason[0];
+}
+
+static void learn_unfit(launch *l, int exit_code)
+{
+	ls_launch_watch *w = l->watch;
+	const ls_launch_output *o = &l->output;
+	char name[300];
+
+	w->outcome = LS_OUTCOME_UNFIT;
+	if (o->nodes_failed || o->is_unfit) {
+		snprintf(w->why, sizeof(w->why), "%.1000s", past_name(o->nodes_failed ? o->failed : o->reason));
+		return;
+	}
+	snprintf(name, sizeof(name), "node %zu (%s)", o->noted, l->hosts[o->noted].name);
+	snprintf(w->why, sizeof(w->why), "%s ended with status %d before it could say why", name, exit_code);
+}
+
+static int is_unfit(const launch *l, int exit_code)
+{
+	const ls_launch_output *o = &l->output;
+
+	if (exit_code == 0 || l->late || o->trains > 0)
+		return 0;
+	if (o->nodes_failed)
+		return l->watch->is_trial;
+	return o->is_unfit || has_left_unsaid(l);
+}
+
 static void learn(launch *l, int exit_code)
 {
 	ls_launch_watch *w = l->watch;
 
+	w->is_killed = 0;
 	w->ended = l->ending > 0 ? l->ending : ls_clock_seconds();
 	w->node = -1;
 	w->why[0] = '\0';
 	w->family = l->output.family;
 	if (l->stops)
 		w->outcome = LS_OUTCOME_STOPPED;
+	else if (is_unfit(l, exit_code))
+		learn_unfit(l, exit_code);
 	else if (l->output.nodes_failed)
 		w->outcome = LS_OUTCOME_ENDED;
 	else if (exit_code == 0)
@@ -551,6 +590,7 @@ ls_status ls_launch_watched(const ls_launch_options *options, ls_launch_watch *w
 		       own.hosts);
 #else
 	launch l = { .options = &own, .watch = watch, .output = { .to = stderr, .is_watched = watch != NULL } };
+	l.output.hides_failures = watch && watch->is_trial;
 	fflush(NULL);
 	ls_status status = launch_nodes(&l, exit_code);
 	ls_arena_release(&l.arena);

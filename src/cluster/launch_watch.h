@@ -14,6 +14,7 @@ typedef enum ls_launch_outcome {
 	LS_OUTCOME_REGROUP,   /* on the supervisor's, with a checkpoint */
 	LS_OUTCOME_LOST,      /* a node died, is silent or cut off */
 	LS_OUTCOME_UNSTARTED, /* nodes did not come up everywhere */
+	LS_OUTCOME_UNFIT,     /* before they trained: a host does not have what it needs, or not what the others have */
 } ls_launch_outcome;
 
 typedef struct ls_launch_watch {
@@ -21,9 +22,12 @@ typedef struct ls_launch_watch {
 	void *context;
 	double start_s;              /* in which nodes must be up, if that is more than the timeout */
 	const ls_sessions *sessions; /* of earlier starts, which the nodes remove */
+	int is_trial;                /* hosts have joined others that trained before: they may be unfit */
 
+	double trains; /* since when nodes have trained, by ls_clock_seconds(); 0: they have not. Set meanwhile, too */
 	ls_launch_outcome outcome;
 	int node;        /* that was lost; -1: not known */
+	int is_killed;   /* a signal ended it: its host may be well */
 	char why[1024];  /* what was reported of it */
 	unsigned family; /* Open MPI's number of the job; 0: not known */
 	double ended;    /* when its end was known, by ls_clock_seconds() */

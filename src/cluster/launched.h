@@ -27,4 +27,7 @@ void ls_launch_report_heard(const char *reason);
  * watches them from now on by itself. Until then the launcher does. */
 void ls_launch_report_joins(int has_joined);
 
+/* In the first node started by ls_launch(): all nodes have trained a step. */
+void ls_launch_report_trains(void);
+
 #endif

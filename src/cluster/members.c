@@ -57,6 +57,16 @@ void ls_members_release(ls_members *m)
 	*m = (ls_members){ 0 };
 }
 
+static void exclude(ls_member *member, double now)
+{
+	member->failures = 0;
+	member->is_doubted = 0;
+	member->out_s = member->out_s > 0 ? 2 * member->out_s : LS_MEMBER_OUT_S;
+	if (member->out_s > LS_MEMBER_OUT_MOST_S)
+		member->out_s = LS_MEMBER_OUT_MOST_S;
+	member->out_until = now + member->out_s;
+}
+
 int ls_members_blame(ls_members *m, const char *name, double now)
 {
 	ls_member *member = find(m, name);
@@ -67,12 +77,24 @@ int ls_members_blame(ls_members *m, const char *name, double now)
 	member->failed_at = now;
 	if (++member->failures < LS_MEMBER_FAILURES)
 		return 0;
-	member->failures = 0;
-	member->out_s = member->out_s > 0 ? 2 * member->out_s : LS_MEMBER_OUT_S;
-	if (member->out_s > LS_MEMBER_OUT_MOST_S)
-		member->out_s = LS_MEMBER_OUT_MOST_S;
-	member->out_until = now + member->out_s;
+	exclude(member, now);
 	return 1;
+}
+
+void ls_members_exclude(ls_members *m, const char *name, double now)
+{
+	ls_member *member = find(m, name);
+	if (member)
+		exclude(member, now);
+}
+
+void ls_members_doubt(ls_members *m, const char *name, double now)
+{
+	ls_member *member = find(m, name);
+	if (!member)
+		return;
+	exclude(member, now);
+	member->is_doubted = 1;
 }
 
 void ls_members_clear(ls_members *m, const char *name)
@@ -85,8 +107,20 @@ void ls_members_clear(ls_members *m, const char *name)
 void ls_members_set_silent(ls_members *m, const char *name, int is_silent)
 {
 	ls_member *member = find(m, name);
+	if (!member)
+		return;
+	if (member->is_doubted && !is_silent)
+		member->out_until = member->is_doubted = 0;
+	member->is_silent = is_silent && (member->has_answered || !member->has_trained);
+	member->has_answered |= !is_silent;
+}
+
+void ls_members_set_address(ls_members *m, const char *name, const ls_address *address)
+{
+	ls_member *member = find(m, name);
+	ls_members_set_silent(m, name, 0);
 	if (member)
-		member->is_silent = is_silent;
+		member->address = *address;
 }
 
 static int is_in(const ls_host *hosts, size_t count, const char *name)
@@ -95,6 +129,14 @@ static int is_in(const ls_host *hosts, size_t count, const char *name)
 		if (!strcmp(hosts[i].name, name))
 			return 1;
 	return 0;
+}
+
+void ls_members_train(ls_members *m, const ls_host *hosts, size_t count)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		m->list[i].is_proven = is_in(hosts, count, m->list[i].host.name);
+		m->list[i].has_trained |= m->list[i].is_proven;
+	}
 }
 
 void ls_members_start(ls_members *m, const ls_host *hosts, size_t count, ls_member_change_fn *changed, void *context)
@@ -108,18 +150,30 @@ void ls_members_start(ls_members *m, const ls_host *hosts, size_t count, ls_memb
 			changed(context, member->host.name, LS_MEMBER_REMOVED);
 		member->takes_part = is_now;
 		member->took_part |= is_now;
+		member->is_silent &= !is_now;
 	}
 }
 
-size_t ls_members_usable(const ls_members *m, double now, ls_host *out)
+static size_t list_those(const ls_members *m, double now, int with_doubtful, ls_host *out)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < m->count; i++) {
 		const ls_member *member = &m->list[i];
-		if (member->is_named && !member->is_silent && member->out_until <= now)
+		int answers = !member->is_silent || (with_doubtful && !member->has_answered);
+		if (member->is_named && answers && member->out_until <= now)
 			out[count++] = member->host;
 	}
 	return count;
+}
+
+size_t ls_members_usable(const ls_members *m, double now, ls_host *out)
+{
+	return list_those(m, now, 0, out);
+}
+
+size_t ls_members_possible(const ls_members *m, double now, ls_host *out)
+{
+	return list_those(m, now, 1, out);
 }
 
 size_t ls_members_named(const ls_members *m)

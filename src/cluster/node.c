@@ -156,6 +156,12 @@ void ls_launch_report_joins(int has_joined)
 		report_line(has_joined ? LS_LAUNCH_JOINED "\n" : LS_LAUNCH_JOINS "\n");
 }
 
+void ls_launch_report_trains(void)
+{
+	if (ls_launched_by_us())
+		report_line(LS_LAUNCH_TRAINS "\n");
+}
+
 void ls_launch_report(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -134,6 +134,7 @@ static void explain_program(ls_launch_output *output)
 		 "host %s cannot run %s: Lockstep must be installed at the same place on every host",
 		 word_after(output->banner, "Node:", host, sizeof(host)),
 		 word_after(output->banner, "Executable:", path, sizeof(path)));
+	output->is_unfit = 1;
 }
 
 static void explain_directory(ls_launch_output *output)
@@ -143,6 +144,7 @@ static void explain_directory(ls_launch_output *output)
 		 "host %s has no directory %s: start in one that is there on every host",
 		 word_after(output->banner, "Node:", host, sizeof(host)),
 		 word_after(output->banner, "Working directory:", path, sizeof(path)));
+	output->is_unfit = 1;
 }
 
 static void explain_agent(ls_launch_output *output)
@@ -332,14 +334,27 @@ static void take_last(ls_launch_output *output, const char *message, int fails, 
 	hold(output, message, 1, now);
 }
 
+/* A node that fails by itself. */
+static void take_failure(ls_launch_output *output, const char *message, double now)
+{
+	output->nodes_failed = 1;
+	if (!output->failed[0])
+		snprintf(output->failed, sizeof(output->failed), "%s", message);
+	if (output->hides_failures && output->trains == 0)
+		output->nodes_reported = 1;
+	else
+		take_last(output, message, 1, now);
+}
+
 static void take_text(ls_launch_output *output, const char *line, double now)
 {
 	const char *failure = after_mark(line, LS_LAUNCH_FAILS), *stop = after_mark(line, LS_LAUNCH_STOPS);
 	const char *heard = after_mark(line, LS_LAUNCH_HEARD), *lost = after_mark(line, LS_LAUNCH_LOST);
-	if (failure || stop) {
-		output->nodes_failed |= failure != NULL;
-		if (failure || !output->hides_stops)
-			take_last(output, failure ? failure : stop, failure != NULL, now);
+	if (failure) {
+		take_failure(output, failure, now);
+	} else if (stop) {
+		if (!output->hides_stops)
+			take_last(output, stop, 0, now);
 	} else if (lost) {
 		if (!output->lost[0])
 			snprintf(output->lost, sizeof(output->lost), "%s", lost);
@@ -360,6 +375,8 @@ static void take_text(ls_launch_output *output, const char *line, double now)
 		output->joining = now; /* of the last one: the others cannot be done before */
 	} else if (!strcmp(without_tag(line), LS_LAUNCH_JOINED)) {
 		output->nodes_joined++;
+	} else if (!strcmp(without_tag(line), LS_LAUNCH_TRAINS)) {
+		output->trains = now;
 	} else if (!is_chatter(line)) {
 		hold(output, line, 0, now);
 	}

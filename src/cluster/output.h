@@ -15,6 +15,8 @@
  * ls_launch_report_joins(). */
 #define LS_LAUNCH_JOINS "lockstep: node joins"
 #define LS_LAUNCH_JOINED "lockstep: node has joined"
+/* What the first node prints when all nodes have trained a step, see ls_launch_report_trains(). */
+#define LS_LAUNCH_TRAINS "lockstep: nodes train"
 /* What precedes the message that a node ends with, see ls_launch_report_end(): it fails, or stops on request. Nothing
  * else that nodes print starts the end of a job. */
 #define LS_LAUNCH_FAILS "lockstep: node fails: "
@@ -41,8 +43,11 @@ typedef struct ls_launch_output {
 	size_t nodes_up;
 	size_t nodes_joined; /* of those that join */
 	double joining;      /* when the last one began to; 0: none has */
+	double trains;       /* when they had trained a step; 0: they have not */
 	int nodes_reported;  /* one of them has reported why it fails */
 	int nodes_failed;    /* and not because it has lost another */
+	char failed[1024];   /* the first such report; "": none */
+	int hides_failures;  /* until nodes train, such reports are the supervisor's, and not passed on */
 	char lost[1024];     /* the first report of a node that was lost; "": none */
 	int is_watched;      /* such reports are the supervisor's, and not passed on */
 	int hides_stops;     /* nor are those of nodes that stop */
@@ -54,6 +59,7 @@ typedef struct ls_launch_output {
 	char noted_state[64]; /* ... this; "": none */
 	ls_launch_end end;
 	char reason[1024];
+	int is_unfit; /* the reason: a host does not have what nodes need */
 
 	/* Lines wait a moment: those that ssh prints before mpirun reports that it could not start are its reason, and
 	 * those that Open MPI prints of itself before it reports that a node is gone concern nobody. */

@@ -19,27 +19,40 @@
 
 typedef struct probe {
 	const char *host;
-	int socket;      /* -1: decided */
-	const char *why; /* NULL: it answers */
+	ls_address address; /* length 0: not known yet */
+	int socket;         /* -1: decided */
+	const char *why;    /* NULL: it answers */
 } probe;
 
 static const char *const silence = "no answer";
 
-static void probe_start(probe *p)
+static int resolve(probe *p)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
-	p->socket = -1;
 	int code = getaddrinfo(p->host, "22", &hints, &found);
 	if (code) {
 		p->why = gai_strerror(code);
-		return;
+		return 0;
 	}
-	p->socket = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (p->socket >= 0)
-		p->why = silence;
-	if (p->socket >= 0 && connect(p->socket, found->ai_addr, found->ai_addrlen) && errno != EINPROGRESS)
-		p->why = errno == ECONNREFUSED ? NULL : strerrordesc_np(errno);
+	p->address.length = found->ai_addrlen;
+	memcpy(&p->address.bytes, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
+	return 1;
+}
+
+static void probe_start(probe *p)
+{
+	p->socket = -1;
+	if (!p->address.length && !resolve(p))
+		return;
+	const struct sockaddr *to = (const struct sockaddr *)&p->address.bytes;
+	p->socket = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	p->why = p->socket >= 0 ? silence : NULL;
+	if (p->socket < 0 || !connect(p->socket, to, p->address.length) || errno == EINPROGRESS)
+		return;
+	p->why = errno == ECONNREFUSED ? NULL : strerrordesc_np(errno);
+	close(p->socket); /* poll() would find it ready, and without an error */
+	p->socket = -1;
 }
 
 static void probe_settle(probe *p)
@@ -103,21 +116,28 @@ void ls_launch_reach(const ls_host *hosts, size_t count, double seconds, char *o
 	free(probes);
 }
 
-void ls_launch_answers(const ls_host *hosts, size_t count, double seconds, int *answers)
+static int is_cancelled(const atomic_int *cancel)
 {
-	probe *probes = calloc(count, sizeof(*probes));
-	struct pollfd *waits = calloc(count, sizeof(*waits));
+	return cancel && atomic_load(cancel);
+}
+
+void ls_reach_ask(ls_reach *list, size_t count, double seconds, const atomic_int *cancel)
+{
+	probe *probes = calloc(count + 1, sizeof(*probes));
+	struct pollfd *waits = calloc(count + 1, sizeof(*waits));
 	int is_asking = probes && waits;
 
 	for (size_t i = 0; is_asking && i < count; i++) {
-		probes[i] = (probe){ .host = hosts[i].name, .socket = -1 };
-		if (!ls_host_is_here(hosts[i].name))
+		probes[i] = (probe){ .host = list[i].host, .address = list[i].address, .socket = -1 };
+		if (list[i].is_asked && !is_cancelled(cancel) && !ls_host_is_here(list[i].host))
 			probe_start(&probes[i]);
 	}
 	if (is_asking)
 		probe_wait(probes, waits, count, seconds);
 	for (size_t i = 0; i < count; i++) {
-		answers[i] = !is_asking || !probes[i].why;
+		list[i].answers = !is_asking || !probes[i].why;
+		if (is_asking)
+			list[i].address = probes[i].address;
 		if (is_asking && probes[i].socket >= 0)
 			close(probes[i].socket);
 	}

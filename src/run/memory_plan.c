@@ -61,7 +61,8 @@ static uint64_t most_of(const ls_memory_plan *p)
 static need memory_need(const ls_memory_plan *p)
 {
 	ls_memory_limit limit = ls_memory_physical();
-	uint64_t allowed = limit.left < UINT64_MAX - p->resident ? p->resident + limit.left : UINT64_MAX;
+	uint64_t more = p->resident + p->freed;
+	uint64_t allowed = limit.left < UINT64_MAX - more ? limit.left + more : UINT64_MAX;
 	return (need){ most_of(p), allowed, limit, "" };
 }
 

@@ -28,6 +28,7 @@ typedef struct ls_memory_plan {
 	size_t samples; /* read ahead */
 	size_t evaluation, checkpoint, timeline;
 	size_t in_memory; /* snapshots in /dev/shm, and what is on its way to the next node */
+	size_t freed;     /* those of earlier starts, where they make room for it; taken now, and not a part */
 	size_t snapshot;  /* a copy of parameters and optimizer state, which is written while training goes on */
 	size_t threads;   /* their stacks, as far as they are used */
 	size_t unused;    /* mapped beside all this, never written to */

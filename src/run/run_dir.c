@@ -437,6 +437,42 @@ static ls_status begin_resumed(const ls_setup *s, ls_run_lock *lock, ls_snapshot
 	return ls_snapshots_find(memory);
 }
 
+/* Whatever a snapshot has left in the stores of the first node. */
+static void clear_state(const ls_setup *s)
+{
+	const ls_node_trainer *t = s->trainer;
+
+	for (int i = 0; i < t->kind->slots; i++)
+		memset(t->slots[i], 0, t->graph->params.reachable * sizeof(float));
+}
+
+/* Snapshots that were whole when they were found cannot be read any more: by all nodes, what is on disk. */
+static ls_status begin_from_disk(const ls_setup *s, ls_snapshots *memory, ls_ckpt_progress *position)
+{
+	ls_comm *comm = s->layout.comm;
+	ls_status status = LS_OK;
+
+	memory->is_used = 0;
+	memory->found = (ls_memory_facts){ 0 };
+	*position = (ls_ckpt_progress){ 0 };
+	if (ls_setup_is_first(s)) {
+		ls_log_warning("the snapshots in memory cannot be used: %s; going on from the disk", ls_last_error());
+		clear_state(s);
+		status = load_newest(s, memory, position);
+		if (status == LS_OK)
+			status = ls_best_recall(position, s);
+	}
+	LS_TRY(ls_comm_agree(comm, status));
+	return ls_comm_broadcast(comm, 0, position, sizeof(*position), "position");
+}
+
+static ls_status load_memory(const ls_setup *s, ls_snapshots *memory, ls_ckpt_progress *position)
+{
+	ls_status status = ls_snapshots_load(memory);
+
+	return status == LS_EFORMAT ? begin_from_disk(s, memory, position) : status;
+}
+
 ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	ls_comm *comm = s->layout.comm;
@@ -452,6 +488,6 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_snapshots *memo
 	LS_TRY(ls_comm_broadcast(comm, 0, &memory->is_used, sizeof(memory->is_used), "use of snapshots"));
 	LS_TRY(ls_comm_broadcast(comm, 0, &memory->on_disk, sizeof(memory->on_disk), "newest checkpoint"));
 	if (memory->is_used)
-		LS_TRY(ls_snapshots_load(memory));
+		LS_TRY(load_memory(s, memory, position));
 	return spread ? ls_state_scatter(s->trainer, comm, position->step > 0) : LS_OK;
 }

@@ -412,6 +412,7 @@ static ls_status build(ls_setup *s)
 	LS_TRY(ls_node_trainer_new(&s->trainer, &t));
 	s->has_snapshot = plan.snapshot > 0;
 	s->has_memory = plan.in_memory > 0;
+	s->frees_memory = plan.in_memory > 0 && plan.freed > 0;
 	if (t.keeps && ls_setup_saves_on_the_way(s) && !s->has_snapshot)
 		ls_log_note("there is no memory to spare for a copy of the weights: training waits for checkpoints");
 	return make_evaluators(s);

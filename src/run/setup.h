@@ -42,6 +42,7 @@ typedef struct ls_setup {
 	ls_evaluator *evaluator;  /* on all nodes; NULL without evaluation */
 	ls_evaluator *probe;      /* a few training samples, to check that weights give a finite loss */
 	int has_snapshot;         /* checkpoints are written from a copy, while training goes on */
+	int frees_memory;         /* where snapshots of earlier starts make room for them */
 	int has_memory;           /* there is memory for snapshots that outlive the processes (snapshots.h) */
 } ls_setup;
 

@@ -56,6 +56,8 @@ static void plan_memory_snapshots(const ls_setup *s, ls_memory_plan *plan)
 		return;
 	ls_memory_plan with = *plan;
 	with.in_memory = ls_snapshots_bytes(&s->graph->params, &plan->trainer, s->layout.nodes);
+	if (!ls_memory_plan_fits(&with) && s->options->resume)
+		with.freed = ls_snapshots_held(s->options->run);
 	if (ls_memory_plan_fits(&with))
 		*plan = with;
 }

@@ -44,11 +44,26 @@ size_t ls_snapshots_bytes(const ls_param_table *table, const ls_node_trainer_opt
 	return (size_t)ls_memory_file_bytes(room) + block;
 }
 
+static void name_host(char *out, size_t size)
+{
+	memset(out, 0, size);
+	if (gethostname(out, size - 1) != 0 || out[0] == '\0')
+		snprintf(out, size, "localhost");
+}
+
+size_t ls_snapshots_held(const char *run)
+{
+	char host[sizeof(((ls_snapshots *)0)->host)];
+	const ls_memory_owner owner = { .directory = LS_MEMORY_DIRECTORY, .host = host, .run = ls_memory_run(run) };
+
+	name_host(host, sizeof(host));
+	return owner.run ? (size_t)ls_memory_held(&owner) : 0;
+}
+
 void ls_snapshots_init(ls_snapshots *s, const ls_setup *setup)
 {
 	*s = (ls_snapshots){ .setup = setup, .file = LS_MEMORY_FILE_INIT };
-	if (gethostname(s->host, sizeof(s->host) - 1) != 0 || s->host[0] == '\0')
-		snprintf(s->host, sizeof(s->host), "localhost");
+	name_host(s->host, sizeof(s->host));
 }
 
 static ls_memory_owner owner_of(const ls_snapshots *s)
@@ -248,7 +263,8 @@ static ls_status make_block(ls_snapshots *s)
 }
 
 /* Where there is no room because of what earlier starts have left, that goes first (invariant 2): one snapshot less for a
- * while, rather than none on this node for all of this start. */
+ * while, rather than none on this node for all of this start. All nodes have read it. The plan says so where a file that
+ * is too much would end the process, not fail. */
 static ls_status make_file(ls_snapshots *s)
 {
 	const ls_node_trainer *t = s->setup->trainer;
@@ -257,6 +273,8 @@ static ls_status make_file(ls_snapshots *s)
 
 	set_room(room, &t->graph->params, ls_state_shard_bytes(t, t->node),
 		 has_buddy(s) ? ls_state_shard_bytes(t, before(s)) : 0);
+	if (s->setup->frees_memory)
+		ls_memory_remove(&owner, s->generation);
 	ls_status status = ls_memory_file_new(&s->file, &owner, room);
 	if (status != LS_EMEMORY)
 		return status;

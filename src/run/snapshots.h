@@ -56,6 +56,9 @@ typedef struct ls_snapshots {
 /* Whether settings ask for them. */
 int ls_snapshots_wanted(const ls_train_options *options);
 
+/* Bytes that those of earlier starts of the run hold on this host: they are given up where there is no room else. */
+size_t ls_snapshots_held(const char *run);
+
 /* Bytes they take on a node, in /dev/shm and beside it. */
 size_t ls_snapshots_bytes(const ls_param_table *table, const ls_node_trainer_options *trainer, int nodes);
 
@@ -64,7 +67,8 @@ void ls_snapshots_init(ls_snapshots *snapshots, const ls_setup *setup);
 /* By all nodes, before anything is loaded; the first has the lock of the run. */
 ls_status ls_snapshots_find(ls_snapshots *snapshots);
 
-/* By all nodes, where is_used: the first node's stores are then those of snapshots->found. */
+/* By all nodes, where is_used: the first node's stores are then those of snapshots->found. LS_EFORMAT, on all nodes: what
+ * was found cannot be read any more, and the stores are nobody's. */
 ls_status ls_snapshots_load(ls_snapshots *snapshots);
 
 /* By all nodes, once it is known where the run goes on. `generation`: of this start, the same on all nodes. */

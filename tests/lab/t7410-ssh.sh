@@ -75,6 +75,28 @@ only_sshd() { # without sessions
 }
 ok "sessions have ended on all hosts" wait_for 20 only_sshd
 
+# ---- an alias ----
+# A name that only ssh knows: it does not resolve, so nobody can ask whether the host answers, and it takes part all the same.
+cat >>ssh/config <<CONFIG
+Host far
+	HostName b
+	HostKeyAlias b
+CONFIG
+by_ssh "$LOCKSTEP" train --elastic --hosts a:1,far:1,c:1 "${job[@]}" --steps 1500 --ckpt-every 50 --timeout 5 --run alias >bg.out 2>bg.err &
+job_id=$!
+said() { grep -qE "^Elastic: $1" bg.out; }
+ok "an alias: a checkpoint is written" wait_for 40 has_checkpoint alias
+sleep 1.5 # the other hosts are asked once
+kill -9 "$(node_on c)"
+ok "an alias: when another node is lost, all go on" wait_for 40 said 'continuing on 3 nodes: a:1,far:1,c:1$'
+ok "an alias: and train" wait_for 40 said 'training from step'
+kill -STOP "$(node_on b)"
+ok "an alias: a host that is lost in silence is left out for a while" wait_for 60 said 'host far was lost, and may be off; excluded for 60 s$'
+ok "an alias: and the others go on" wait_for 40 said 'continuing on 2 nodes: a:1,c:1$'
+wait_bounded $job_id
+is "an alias: to the end" "$?" 0
+ok "an alias: sessions have ended on all hosts" wait_for 20 only_sshd
+
 # ---- hosts that let nobody in ----------------------------------------------------------------------------------------
 fails() { # NAME PATTERN
 	fails_with "$1" 1 "$2" by_ssh "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${job[@]}"

@@ -292,6 +292,10 @@ static void sweeps(void **state)
 	ls_memory_file_close(&f);
 	ls_memory_sweep(s->path, "here");
 	assert_true(ls_path_exists(f.path));
+	assert_true(ls_memory_held(&owner) >= ls_memory_file_bytes(room));
+	owner.run++;
+	assert_int_equal(ls_memory_held(&owner), 0);
+	owner.run--;
 	ls_memory_run_remove(run);
 	ls_memory_sweep(s->path, "elsewhere");
 	assert_true(ls_path_exists(f.path));

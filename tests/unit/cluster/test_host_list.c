@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "cluster/host_list.h"
 #include "cluster/members.h"
 #include "unit/test_main.h"
@@ -87,7 +90,7 @@ static void discovers(const char *command, double seconds, const char *expected)
 	ls_host *hosts = NULL;
 	size_t count = 0;
 	double began = ls_clock_seconds();
-	ls_status status = ls_host_list_read(&hosts, &count, NULL, command, seconds);
+	ls_status status = ls_host_list_read(&hosts, &count, NULL, command, seconds, NULL);
 	assert_true(ls_clock_seconds() - began < seconds + 3);
 	if (status == LS_OK) {
 		char *text = ls_members_text(hosts, count);
@@ -117,4 +120,29 @@ static void a_command(void **state)
 	discovers("echo '<html>not found</html>'", 10, "not a host name");
 }
 
-TEST_MAIN(forms, mistakes, a_file, a_command)
+static void *cancel_soon(void *flag)
+{
+	usleep(100000);
+	atomic_store((atomic_int *)flag, 1);
+	return NULL;
+}
+
+/* A run that ends waits for no command. */
+static void a_command_is_given_up(void **state)
+{
+	static const char *const commands[] = { "sleep 100", "echo a:1; exec >/dev/null; sleep 100" };
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		atomic_int cancel = 0;
+		pthread_t thread;
+		ls_host *hosts = NULL;
+		size_t count = 0;
+		double began = ls_clock_seconds();
+		assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &cancel), 0);
+		assert_int_equal(ls_host_list_read(&hosts, &count, NULL, commands[i], 60, &cancel), LS_EINTERRUPTED);
+		assert_true(ls_clock_seconds() - began < 20);
+		pthread_join(thread, NULL);
+	}
+}
+
+TEST_MAIN(forms, mistakes, a_file, a_command, a_command_is_given_up)

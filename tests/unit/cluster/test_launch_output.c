@@ -110,6 +110,8 @@ static void reasons_are_found(void **state)
 		give(&s, DASHES, 50, 0);
 		assert_int_equal(s.output.end, cases[i].end);
 		assert_string_equal(s.output.reason, cases[i].reason);
+		assert_int_equal(s.output.is_unfit,
+				 strstr(cases[i].reason, "cannot run") || strstr(cases[i].reason, "no dir"));
 		ls_launch_output_flush(&s.output, 0, 1);
 		fflush(s.output.to);
 		assert_int_equal(s.size, 0);
@@ -411,8 +413,29 @@ static void nodes_join(void **state)
 	end(&s);
 }
 
-TEST_MAIN(lines_pass_and_banners_do_not, what_nodes_have_heard_is_kept, reasons_are_found, the_best_reason_stays,
-	  torn_dashes_do_not_matter, unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once,
-	  lines_that_wait_can_explain, endless_lines_are_cut, nodes_know_more_than_mpirun,
-	  only_marked_lines_are_failures, open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs,
-	  notes_tell_who_was_killed_first, notes_of_open_mpi_5_do_so_too, nodes_join)
+/* Where hosts have joined, what fails before nodes train is the supervisor's to judge. */
+static void failures_of_a_trial_are_kept(void **state)
+{
+	(void)state;
+	for (int trains = 0; trains < 2; trains++) {
+		scene s;
+		begin(&s);
+		s.output.hides_failures = 1;
+		give(&s, trains ? LS_LAUNCH_TRAINS "\n" : "", 9, 3);
+		give(&s, LS_LAUNCH_FAILS "lockstep train: first\n" LS_LAUNCH_FAILS "lockstep train: second\n", 9, 4);
+		ls_launch_output_flush(&s.output, 9, 1);
+		fflush(s.output.to);
+		assert_string_equal(s.shown, trains ? "lockstep train: first\nlockstep train: second\n" : "");
+		assert_string_equal(s.output.failed, "lockstep train: first");
+		assert_true(s.output.nodes_failed && s.output.nodes_reported);
+		assert_true(s.output.trains == (trains ? 3 : 0));
+		end(&s);
+	}
+}
+
+TEST_MAIN(failures_of_a_trial_are_kept, lines_pass_and_banners_do_not, what_nodes_have_heard_is_kept, reasons_are_found,
+	  the_best_reason_stays, torn_dashes_do_not_matter, unknown_banners_are_shown,
+	  an_error_of_all_nodes_is_printed_once, lines_that_wait_can_explain, endless_lines_are_cut,
+	  nodes_know_more_than_mpirun, only_marked_lines_are_failures, open_mpis_tags_are_seen_through,
+	  mpis_own_lines_pass_only_while_the_job_runs, notes_tell_who_was_killed_first, notes_of_open_mpi_5_do_so_too,
+	  nodes_join)

@@ -139,4 +139,60 @@ static void changes_between_starts(void **state)
 	ls_members_release(&m);
 }
 
-TEST_MAIN(hosts_come_and_go, three_failures_in_a_row, failures_far_apart, twice, changes_between_starts)
+static void possible(const ls_members *m, double now, const char *expected)
+{
+	ls_host *hosts = calloc(m->count + 1, sizeof(*hosts));
+	char *text = ls_members_text(hosts, ls_members_possible(m, now, hosts));
+	assert_string_equal(text, expected);
+	free(text);
+	free(hosts);
+}
+
+/* ssh may reach a host where the port that is asked does not answer. */
+static void silence_counts_of_who_has_answered(void **state)
+{
+	static const ls_host all[] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
+	const ls_address somewhere = { .length = 16 };
+	ls_members m = { 0 };
+	(void)state;
+	name_all(&m, "a:1,b:1,c:1");
+	ls_members_train(&m, all, 2);
+	ls_members_set_address(&m, "a", &somewhere);
+	assert_int_equal(ls_members_find(&m, "a")->address.length, 16);
+	for (int i = 0; i < 3; i++)
+		ls_members_set_silent(&m, all[i].name, 1);
+	expect(&m, 0, "b:1"); /* a has answered; b has trained, and never answered; c has done neither */
+	possible(&m, 0, "b:1,c:1");
+	ls_members_start(&m, all, 3, NULL, NULL); /* then it counts as there */
+	expect(&m, 0, "a:1,b:1,c:1");
+	ls_members_train(&m, all + 1, 2);
+	ls_members_set_silent(&m, "c", 1);
+	expect(&m, 0, "a:1,b:1,c:1"); /* by now c has trained */
+	assert_false(ls_members_find(&m, "a")->is_proven);
+	assert_true(ls_members_find(&m, "a")->has_trained && ls_members_find(&m, "c")->is_proven);
+	ls_members_release(&m);
+}
+
+static void left_out_for_a_while(void **state)
+{
+	ls_members m = { 0 };
+	(void)state;
+	name_all(&m, "a:1,b:1");
+	ls_members_exclude(&m, "b", 100);
+	ls_members_set_silent(&m, "b", 0); /* that it answers does not make it fit */
+	expect(&m, 100 + LS_MEMBER_OUT_S - 1, "a:1");
+	expect(&m, 100 + LS_MEMBER_OUT_S, "a:1,b:1");
+	ls_members_exclude(&m, "b", 200);
+	expect(&m, 200 + 2 * LS_MEMBER_OUT_S - 1, "a:1");
+	ls_members_doubt(&m, "a", 1000);
+	expect(&m, 1000, "b:1");
+	possible(&m, 1000, "b:1");
+	ls_members_set_silent(&m, "a", 0); /* it was thought to be off */
+	expect(&m, 1000, "a:1,b:1");
+	ls_members_exclude(&m, "nobody", 0);
+	ls_members_doubt(&m, "nobody", 0);
+	ls_members_release(&m);
+}
+
+TEST_MAIN(silence_counts_of_who_has_answered, left_out_for_a_while, hosts_come_and_go, three_failures_in_a_row,
+	  failures_far_apart, twice, changes_between_starts)

@@ -93,9 +93,15 @@ static ls_train_options job(const layout *l, const char *run)
 /* What node 0 says, for all. */
 static char heard[8192];
 
+/* A run whose snapshots go when it has just decided to use them. */
+static const char *spoiled;
+static size_t count_files(const char *run, const char *pattern, int drop);
+
 static void hear(void *context, ls_log_kind kind, const char *text)
 {
 	size_t used = strlen(heard);
+	if (spoiled && strstr(text, "from snapshots in memory"))
+		count_files(spoiled, "1-1-*", 1);
 	(void)context, (void)kind;
 	snprintf(heard + used, sizeof(heard) - used, "%s\n", text);
 }
@@ -288,12 +294,32 @@ static void test_copies(void **state)
 	assert_int_equal(got, expected);
 }
 
+/* They were whole when they were found: a shard is gone when it is read. The run goes on from the disk, or begins anew. */
+static void test_gone_meanwhile(void **state)
+{
+	const layout two = { "mlp", "adam", "allreduce", "fp32", 0.9, 2, 0, STEPS };
+	char run[TEMP_DIR_NAME + 32];
+	uint64_t expected, got;
+	assert_ok(train(&two, NULL, 0, LONG_MAX, &expected));
+	snprintf(run, sizeof(run), "%s/run", (char *)*state);
+	break_off(&two, run);
+	spoiled = run;
+	assert_ok(train(&two, run, 1, LONG_MAX, &got));
+	spoiled = NULL;
+	assert_heard("from snapshots in memory");
+	assert_heard("the snapshots in memory cannot be used: ");
+	assert_heard("has no checkpoint yet: starting from the beginning");
+	assert_int_equal(got, expected);
+	assert_int_equal(count_files(run, "*", 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_goes_on, temp_dir_make, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(test_not_whole, temp_dir_make, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(test_servers_alone, temp_dir_make, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(test_gone_meanwhile, temp_dir_make, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(test_copies, temp_dir_make, temp_dir_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
