@@ -124,8 +124,8 @@ wheel: ## build the Python package as a wheel with all it needs, in build-wheel/
 	tools/install-deps build wheel
 	tools/make-wheel build-wheel/dist
 
-test-wheel: wheel ## install the wheel with every CPython from 3.9 on that is here, without a compiler, and try it
-	tools/python-versions build-wheel/dist/lockstep-*.whl
+test-wheel: wheel lockstep ## try the wheel, without a compiler, with every CPython from 3.9 on that is here or can be had: the bits of BUILD's command
+	tools/python-versions build-wheel/dist/lockstep-*.whl "$(BUILD)/lockstep"
 
 bench-peers: deps build ## measure Lockstep and a current PyTorch in all its modes, interleaved; PEERS="--debian" also Debian's PyTorch
 	tools/install-deps pytorch $(if $(findstring --debian,$(PEERS)),peers)

@@ -7,6 +7,8 @@
 #   tools.map      public functions of liblockstep-tools
 #   *.keep         the same for static libraries, whose other symbols are made local
 #   private.names  new names in static libraries for what only the tools may use
+#
+# The Python package (LS_PYTHON) has no tools: its library exports public functions alone.
 set(LS_EXPORTS ${CMAKE_BINARY_DIR}/exports)
 
 # ls_modules_in(OUT core|tools): the modules of a library.
@@ -51,6 +53,9 @@ endfunction()
 function(ls_exports)
   foreach(library core tools)
     ls_modules_in(modules ${library})
+    if(LS_PYTHON AND library STREQUAL "tools")
+      set(modules "")
+    endif()
     ls_module_objects(objects ${modules})
     list(TRANSFORM modules PREPEND ls_)
     list(APPEND targets ${modules})
@@ -109,8 +114,10 @@ endfunction()
 
 ls_exports()
 ls_library(lockstep NAME lockstep EXPORT lockstep FROM core)
-ls_library(lockstep_tools NAME lockstep-tools EXPORT tools FROM tools ON lockstep)
-if(NOT SANITIZER) # its objects want its run-time library, which a static library cannot bring
+if(NOT LS_PYTHON)
+  ls_library(lockstep_tools NAME lockstep-tools EXPORT tools FROM tools ON lockstep)
+endif()
+if(NOT SANITIZER AND NOT LS_PYTHON) # its objects want its run-time library, which a static library cannot bring
   set(LS_STATIC_INSIDE ${LS_XSMM_LIBS})
   list(FILTER LS_STATIC_INSIDE INCLUDE REGEX "\\.a$")
   ls_static_library(NAME lockstep FROM core LIBS ${LS_STATIC_INSIDE})

@@ -6,9 +6,11 @@
 # Sources are src/<module>/*.c and those of its subfolders. A simd/ folder, and those that a module names PER_ISA, is
 # compiled once per instruction set (src/base/isa.h).
 
-option(LS_TESTS "Build the tests, examples and fuzz targets" ON)
+include(CMakeDependentOption)
 option(LS_XSMM "Use libxsmm's kernels where the processor has them" ON)
 option(LS_MPI "Train on several nodes, over MPI (Open MPI or MPICH)" ON)
+option(LS_PYTHON "Build what the Python package consists of and nothing else: no tools, no command, no tests" OFF)
+cmake_dependent_option(LS_TESTS "Build the tests, examples and fuzz targets" ON "NOT LS_PYTHON" OFF)
 
 set(LS_XSMM_LIBS "")
 if(LS_XSMM AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

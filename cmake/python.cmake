@@ -1,7 +1,6 @@
 # The Python package (python/, docs/python.md): scikit-build-core configures the tree with LS_PYTHON=ON, builds the target
 # python_package and installs the component "python" into the wheel. The modules that python/lockstep does not have are
 # generated from the headers and the library.
-option(LS_PYTHON "Make the parts of the Python package that are not Python" OFF)
 if(NOT LS_PYTHON)
   return()
 endif()

@@ -490,35 +490,6 @@ def test_a_trainer_outlives_the_close_of_its_model(digits):
     trainer.close()
 
 
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-
-def test_a_thousand_objects_leave_nothing_behind(digits):
-    images, labels = digits[0][:8], digits[1][:8]
-
-    def once():
-        graph = lockstep.Graph()
-        graph.finish(graph.linear(graph.input(1, 28, 28), "fc", out_features=10))
-        with lockstep.Model(graph) as model, lockstep.Dataset.from_arrays(images, labels) as data:
-            model.set_devices(1, 1)
-            model.predict(images)
-            with lockstep.Trainer(model, batch=8, devices=1, threads=1) as trainer:
-                trainer.run(data)
-        wrapped = lockstep.Dataset.wrap(list(zip(images, labels)), classes=10)
-        assert wrapped[1][1] == labels[1]
-
-    for _ in range(50):
-        once()
-    gc.collect()
-    before = resident()
-    for _ in range(1000):
-        once()
-    gc.collect()
-    assert resident() - before < 4e6
-
-
 def test_objects_that_nobody_holds_are_freed():
     model = lockstep.Model("mlp")
     mark, freed = weakref.ref(model), model._finalizer
