@@ -120,7 +120,7 @@ static void take_answer(supervisor *s, const ls_reach *reach)
 	if (was_silent || !member->is_silent || !takes_part(s, name))
 		return;
 	if (!member->has_answered) /* it may be an alias: where nobody else is left, it is tried again */
-		ls_members_doubt(&s->members, name, ls_clock_seconds());
+		ls_members_doubt(&s->members, name, ls_clock_seconds(), LS_MEMBER_OUT_S);
 	ls_log_line("Elastic: host %s does not answer; excluded until it does", name);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, "silent", "does not answer");
 }
@@ -433,7 +433,7 @@ static void blame(supervisor *s, const char *name)
 	char because[64];
 
 	if (!s->watch.is_killed && !member->has_answered && !ls_host_is_here(name)) {
-		ls_members_doubt(&s->members, name, now);
+		ls_members_doubt(&s->members, name, now, s->look.asks ? LS_MEMBER_OUT_S : LS_SLURM_DOUBT_S);
 		say_excluded(s, name, "was lost, and may be off");
 	} else if (s->faults.every <= 0 && ls_members_blame(&s->members, name, now)) {
 		snprintf(because, sizeof(because), "failed %d times in a row", LS_MEMBER_FAILURES);

@@ -37,8 +37,10 @@ ls_status ls_members_name(ls_members *m, const ls_host *hosts, size_t count)
 {
 	LS_TRY(check_twice(hosts, count));
 	LS_TRY(ls_array_grow(&m->list, &m->capacity, m->count + count, sizeof(*m->list)));
-	for (size_t i = 0; i < m->count; i++)
+	for (size_t i = 0; i < m->count; i++) {
+		m->list[i].was_named = m->list[i].is_named;
 		m->list[i].is_named = 0;
+	}
 	for (size_t i = 0; i < count; i++) {
 		ls_member *known = find(m, hosts[i].name);
 		if (!known) {
@@ -47,6 +49,8 @@ ls_status ls_members_name(ls_members *m, const ls_host *hosts, size_t count)
 		}
 		known->host = hosts[i];
 		known->is_named = 1;
+		if (known->is_doubted && !known->was_named)
+			known->out_until = known->is_doubted = 0;
 	}
 	return LS_OK;
 }
@@ -88,11 +92,13 @@ void ls_members_exclude(ls_members *m, const char *name, double now)
 		exclude(member, now);
 }
 
-void ls_members_doubt(ls_members *m, const char *name, double now)
+void ls_members_doubt(ls_members *m, const char *name, double now, double first_s)
 {
 	ls_member *member = find(m, name);
 	if (!member)
 		return;
+	if (member->out_s <= 0)
+		member->out_s = first_s / 2; /* and doubled */
 	exclude(member, now);
 	member->is_doubted = 1;
 }

@@ -25,6 +25,7 @@ enum { LS_MEMBER_FAILURES = 3 };
 typedef struct ls_member {
 	ls_host host;
 	int is_named;       /* in the list as it is now */
+	int was_named;      /* and in the one before */
 	int is_silent;      /* did not answer when it was last asked, and that means something */
 	int has_answered;   /* at some time: from then on silence means something */
 	int has_trained;    /* so nodes can be started on it, whatever its port answers */
@@ -55,8 +56,9 @@ void ls_members_release(ls_members *members);
 
 /* It is left out from now on, for member->out_s: twice as long as the last time. */
 void ls_members_exclude(ls_members *members, const char *name, double now);
-/* The same, until it answers: it may be off. */
-void ls_members_doubt(ls_members *members, const char *name, double now);
+/* The same, until it answers, or is named again after it was not: it may be off. `first_s`: for how
+ * long, for the first time. */
+void ls_members_doubt(ls_members *members, const char *name, double now, double first_s);
 /* A start failed because of this host; 1: it is left out from now on, for member->out_s. */
 int ls_members_blame(ls_members *members, const char *name, double now);
 /* A start on this host trained well. */

@@ -13,6 +13,9 @@
 /* Seconds between two questions to Slurm's controller, which serves the whole cluster. */
 #define LS_SLURM_LOOK_S 10.0
 
+/* Seconds for which a node whose loss Slurm may not know of yet is left out, for the first time. */
+#define LS_SLURM_DOUBT_S 15.0
+
 /* Whether this process runs in a batch script or in the shell of an allocation. */
 int ls_slurm_is_here(void);
 

@@ -67,8 +67,8 @@ void ls_snapshots_init(ls_snapshots *snapshots, const ls_setup *setup);
 /* By all nodes, before anything is loaded; the first has the lock of the run. */
 ls_status ls_snapshots_find(ls_snapshots *snapshots);
 
-/* By all nodes, where is_used: the first node's stores are then those of snapshots->found. LS_EFORMAT, on all nodes: what
- * was found cannot be read any more, and the stores are nobody's. */
+/* By all nodes, where is_used: the first node's stores are then those of snapshots->found. LS_EFORMAT, on all nodes:
+ * what was found cannot be read any more, and the stores are nobody's. */
 ls_status ls_snapshots_load(ls_snapshots *snapshots);
 
 /* By all nodes, once it is known where the run goes on. `generation`: of this start, the same on all nodes. */

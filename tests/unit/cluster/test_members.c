@@ -184,13 +184,20 @@ static void left_out_for_a_while(void **state)
 	expect(&m, 100 + LS_MEMBER_OUT_S, "a:1,b:1");
 	ls_members_exclude(&m, "b", 200);
 	expect(&m, 200 + 2 * LS_MEMBER_OUT_S - 1, "a:1");
-	ls_members_doubt(&m, "a", 1000);
-	expect(&m, 1000, "b:1");
+	ls_members_doubt(&m, "a", 1000, 15);
+	expect(&m, 1014, "b:1");
+	expect(&m, 1015, "a:1,b:1");
 	possible(&m, 1000, "b:1");
 	ls_members_set_silent(&m, "a", 0); /* it was thought to be off */
 	expect(&m, 1000, "a:1,b:1");
+	ls_members_doubt(&m, "a", 1000, 15);
+	name_all(&m, "a:1,b:1");
+	expect(&m, 1000, "b:1");
+	name_all(&m, "b:1");
+	name_all(&m, "a:1,b:1"); /* as Slurm does with a node that is up again */
+	expect(&m, 1000, "a:1,b:1");
 	ls_members_exclude(&m, "nobody", 0);
-	ls_members_doubt(&m, "nobody", 0);
+	ls_members_doubt(&m, "nobody", 0, 15);
 	ls_members_release(&m);
 }
 
