@@ -144,11 +144,16 @@ static void work(void *context, ls_member member)
 
 static void run(fixture *f, int threads)
 {
+	enum { BEHIND = 1024 };
+	const int64_t floats = (int64_t)ls_attention_scratch_floats(f->a.width, f->longest, threads);
 	ls_team *team = NULL;
-	job j = { f, check_floats((int64_t)ls_attention_scratch_floats(f->a.width, f->longest, threads)) };
+	job j = { f, check_floats(floats + BEHIND) };
+	float *behind = check_copy(j.scratch + floats, BEHIND);
 	assert_int_equal(ls_team_new(&team, threads), LS_OK);
 	ls_team_run(team, work, &j);
 	ls_team_free(team);
+	check_same("what is behind the scratch", j.scratch + floats, behind, BEHIND);
+	free(behind);
 	free(j.scratch);
 }
 
