@@ -144,11 +144,16 @@ static void work(void *context, ls_member member)
 
 static void run(fixture *f, int threads)
 {
+	enum { BEHIND = 1024 };
+	const int64_t floats = (int64_t)ls_attention_scratch_floats(f->a.width, f->longest, threads);
 	ls_team *team = NULL;
-	job j = { f, check_floats((int64_t)ls_attention_scratch_floats(f->a.width, f->longest, threads)) };
+	job j = { f, check_floats(floats + BEHIND) };
+	float *behind = check_copy(j.scratch + floats, BEHIND);
 	assert_int_equal(ls_team_new(&team, threads), LS_OK);
 	ls_team_run(team, work, &j);
 	ls_team_free(team);
+	check_same("what is behind the scratch", j.scratch + floats, behind, BEHIND);
+	free(behind);
 	free(j.scratch);
 }
 
@@ -412,6 +417,24 @@ static void operands_are_rounded(void)
 	fixture_free(&in_bf16);
 }
 
+/* All scores far below zero, where a key that is not there would have an infinite probability: 19 keys make 10 pairs. */
+static void missing_halves_count_nothing(void)
+{
+	const attention_case k = { 1, 16, 16, { 19 }, .probability = 0 };
+	fixture f;
+	fixture_make(&f, &k, 0);
+	/* lse is -89.06; e^89.06 is infinite, as exponentials of negative numbers are taken */
+	for (int64_t i = 0; i < f.floats; i++) {
+		f.q[i] = 11.5f;
+		f.k[i] = -1;
+	}
+	run(&f, 1);
+	const float *results[] = { f.out, f.dq, f.dk, f.dv };
+	for (int i = 0; i < 4; i++)
+		check_surroundings(&f, results[i]);
+	fixture_free(&f);
+}
+
 static void test_in_bf16(void **state)
 {
 	bf16 = ls_bf16_get();
@@ -419,6 +442,7 @@ static void test_in_bf16(void **state)
 	test_threads_agree(state);
 	test_packing_does_not_matter(state);
 	test_in_place(state);
+	missing_halves_count_nothing();
 	operands_are_rounded();
 	bf16 = NULL;
 }
