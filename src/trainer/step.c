@@ -40,9 +40,11 @@ static ls_status complete(ls_node_trainer *t, uint64_t step)
 		return LS_OK;
 	if (t->exchange)
 		LS_TRY(ls_exchange_await(t->exchange, step));
+	pthread_mutex_lock(&t->stats_lock);
 	memcpy(r->stats, stats, sizeof(r->stats));
 	for (int i = 0; i < t->nodes; i++)
 		r->node_s[i] = stats[LS_STAT_NODES + i];
+	pthread_mutex_unlock(&t->stats_lock);
 	r->is_complete = 1;
 	return LS_OK;
 }

@@ -222,7 +222,8 @@ ls_status ls_node_trainer_new(ls_node_trainer **out, const ls_node_trainer_optio
 				.graph = o->graph,
 				.node = o->comm ? ls_comm_rank(o->comm) : 0,
 				.nodes = node_count(o),
-				.workers = node_count(o) - o->servers };
+				.workers = node_count(o) - o->servers,
+				.stats_lock = PTHREAD_MUTEX_INITIALIZER };
 	ls_status status = make(t, o);
 	if (status != LS_OK) {
 		ls_node_trainer_free(t);
@@ -278,6 +279,7 @@ void ls_node_trainer_free(ls_node_trainer *t)
 		free(t->records[i].node_s);
 	}
 	free_stores(t);
+	pthread_mutex_destroy(&t->stats_lock);
 	free(t);
 }
 

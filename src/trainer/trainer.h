@@ -20,6 +20,7 @@
 #ifndef LS_TRAINER_TRAINER_H
 #define LS_TRAINER_TRAINER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backends/devices.h"
@@ -188,7 +189,9 @@ struct ls_node_trainer {
 	int *even_node, *even_device; /* (micro-batches) the assignment of a caller that leaves it to the trainer */
 	double *all_stats; /* (1 + nodes, LS_STAT_NODES) a server of ps-async: statistics so far, and as each node
 			      last got them */
-	double *update_s;  /* (participants) processor time spent in updates */
+	pthread_mutex_t stats_lock; /* ps-async: a server's statistics change with every worker's message, also while
+				       the server records its own step's */
+	double *update_s;           /* (participants) processor time spent in updates */
 	int participants;
 
 	/* without an exchange */

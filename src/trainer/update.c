@@ -87,7 +87,9 @@ static void update_block(void *context, size_t begin, size_t end, const float *s
 		return;
 	if (begin >= stats_begin) {
 		double samples = source.node >= 0 ? 1 : (double)ls_node_trainer_record_of(t, source.step)->samples;
+		pthread_mutex_lock(&t->stats_lock);
 		ls_node_trainer_update_stats(t, samples, source.node, begin - stats_begin, end - stats_begin, sums);
+		pthread_mutex_unlock(&t->stats_lock);
 	} else if (source.node >= 0) {
 		/* the record of a worker's step is that of another step here */
 		ls_optimizer_pass pass = ls_node_trainer_pass(t, source.step, 1, sums, begin);
