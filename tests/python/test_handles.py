@@ -22,7 +22,7 @@ def program(source, *arguments, seconds=60, **environment):
     head = "import os, sys, threading, time\nimport numpy as np\nimport lockstep\n"
     head += "x, y = np.random.rand(256, 1, 28, 28).astype(np.float32), np.random.randint(0, 10, 256)\n"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", head + textwrap.dedent(source), *arguments],
-                          capture_output=True, text=True, timeout=seconds, env={**os.environ, **environment})  # fmt: skip
+                          capture_output=True, text=True, timeout=seconds * (5 if os.environ.get("SANITIZER") else 1), env={**os.environ, **environment})  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
