@@ -39,7 +39,7 @@ CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 	bench-exchange bench-elastic bench-serve bench-images bench-generate soak chaos kill-all build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 deps: ## install the missing Debian packages that the build needs
 	tools/install-deps build

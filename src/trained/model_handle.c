@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/handles.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -157,6 +158,27 @@ static void note_settings(ls_train_options *s, const ls_model_options *o, uint64
 	s->lora = o->text.lora;
 }
 
+/* Sizes that the model would not use are a mistake. */
+static ls_status check_sizes(const ls_model_options *o)
+{
+	const ls_model_row *row = ls_model_row_of(o->name);
+	const struct {
+		const char *name;
+		int value;
+	} sizes[] = { { "layers", o->text.layers },
+		      { "hidden", o->text.hidden },
+		      { "heads", o->text.heads },
+		      { "ffn", o->text.ffn } };
+
+	for (size_t i = 0; row && !row->has_sizes && i < LS_COUNT(sizes); i++)
+		if (sizes[i].value != 0)
+			return ls_fail(LS_EINVALID,
+				       "options.text.%s is for models whose size can be chosen, such as transformer; "
+				       "%s has a fixed size",
+				       sizes[i].name, row->name);
+	return LS_OK; /* building it reports an unknown name */
+}
+
 ls_status ls_model_new_named(ls_model **out, const ls_model_options *options, uint64_t seed)
 {
 	ls_model_options own = LS_MODEL_OPTIONS_INIT;
@@ -167,6 +189,7 @@ ls_status ls_model_new_named(ls_model **out, const ls_model_options *options, ui
 	if (!options || !options->name)
 		return ls_fail(LS_EINVALID, "options.name is NULL: name a model; `lockstep models` lists them");
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, task, "LS_MODEL_OPTIONS_INIT"));
+	LS_TRY(check_sizes(&own));
 	LS_TRY(ls_model_build(&graph, &own));
 	ls_status status = ls_model_new(&model, graph, seed);
 	if (status != LS_OK) {

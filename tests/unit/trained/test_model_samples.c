@@ -197,5 +197,24 @@ static void test_no_model(void **state)
 	assert_fails(ls_predict(NULL, &files, NULL), LS_EINVALID, "the model is NULL");
 }
 
+/* A model of a published size does not take another in silence. */
+static void test_sizes_that_are_fixed(void **state)
+{
+	ls_model_options what = LS_MODEL_OPTIONS_INIT;
+	ls_model *model = NULL;
+
+	(void)state;
+	what.name = "gpt-nano";
+	what.text.layers = 1;
+	assert_fails(ls_model_new_named(&model, &what, 1), LS_EINVALID, "gpt-nano has a fixed size");
+	what.text.layers = 0;
+	what.text.ffn = 64;
+	assert_fails(ls_model_new_named(&model, &what, 1), LS_EINVALID, "options.text.ffn");
+	what.name = "transformer";
+	assert_ok(ls_model_new_named(&model, &what, 1));
+	ls_model_free(model);
+}
+
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_images_and_numbers_agree, test_normalisation_of_options,
-	       test_names_of_classes, test_names_are_saved, test_names_are_learned, test_no_model)
+	       test_names_of_classes, test_names_are_saved, test_names_are_learned, test_no_model,
+	       test_sizes_that_are_fixed)
