@@ -3,7 +3,8 @@
 #   SANITIZER=address|undefined|thread   build and test with a sanitizer, in its own build directory
 #   CC=clang                             use another compiler (reconfigures the build directory)
 #   MPI=off  XSMM=off                    build without MPI, without libxsmm, in their own build directories
-#   FLAGS="-O2 -march=native"            other flags of the compiler than -O3, in a build directory of their own (BUILD=build-native)
+#   FLAGS="-O2 -march=native"            other flags of the compiler than -O3, in a build directory of their own
+#                                        (BUILD=build-native)
 #   CI=true                              treat warnings as errors
 #   TESTS="base/test_rng cli/t0001"      run only the tests whose path contains one of these words
 #   PEERS="--quick --debian"             options of bench/peers, see bench/peers --help

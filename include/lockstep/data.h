@@ -61,18 +61,18 @@ typedef struct ls_text_sample {
 	int32_t label;              /* a class; for sentence pairs 1 if the second does not follow the first */
 } ls_text_sample;
 
-/* Where nothing is to be predicted, as in PyTorch and transformers. */
+/* Label of a token that is not predicted, as in PyTorch and transformers. */
 #define LS_IGNORE_INDEX (-100)
 
 /*
  * What a sample predicts, from one number per token: the token labels[i] at position i, or nothing where that is
  * LS_IGNORE_INDEX. Sets masked, places and targets; these two have room for sample->length numbers. `labels` may be
  * sample->targets. For masked tokens these are transformers' labels. A language model predicts the token that follows,
- * so n tokens are a sample of n - 1 whose labels begin with the second:
+ * so pass n - 1 tokens as the sample and tokens + 1 as its labels:
  *
  *     sample.length = n - 1;
- *     sample.tokens = ids;
- *     ls_text_sample_set_targets(&sample, ids + 1);
+ *     sample.tokens = tokens;
+ *     ls_text_sample_set_targets(&sample, tokens + 1);
  */
 LS_API ls_status ls_text_sample_set_targets(ls_text_sample *sample, const int32_t *labels);
 

@@ -79,8 +79,9 @@ typedef struct ls_model_facts {
 	int predicts_next;           /* a language model: its outputs are the tokens that may come next */
 	ls_task task;                /* what its outputs are: scores of classes, of labels, or numbers */
 	uint64_t masked_max;         /* text: most tokens that a sample can have to predict; 0: the loss is of none */
-	const char *precision;       /* that it computes in: "fp32", "bf16" or "bf16-amx". Borrowed */
-	uint64_t reserved[5];        /* 0 */
+	/* "fp32", "bf16", "bf16-amx", or "bf16-layers" for bf16 models of earlier versions. Borrowed */
+	const char *precision;
+	uint64_t reserved[5]; /* 0 */
 } ls_model_facts;
 LS_API ls_status ls_model_describe(const ls_model *model, ls_model_facts *out);
 
@@ -188,7 +189,7 @@ LS_API ls_status ls_model_save(const ls_model *model, const char *path);
 /*
  * The same for other programs, which know nothing of adapters (LoRA): they are added to the weights that they adapt,
  * W + (B A)^T rounded to floats, and left out. Names and shapes are those of Hugging Face or torchvision. LS_EINVALID:
- * `path` is the file that the model was loaded from.
+ * `path` is the file that the model was loaded from, which is never replaced.
  */
 LS_API ls_status ls_model_export_safetensors(const ls_model *model, const char *path);
 
@@ -200,7 +201,8 @@ LS_API ls_status ls_model_export_safetensors(const ls_model *model, const char *
  *
  * The file computes in fp32 whatever the model computes in, which the metadata name ("precision"). The logits of a
  * model in fp32 are Lockstep's but for rounding, within 1e-5 of the largest one (of 1, where all are smaller); those
- * of one in bf16 differ by what bf16 rounds, some 1e-3 of the largest.
+ * of one in bf16 differ by about 0.1 % of the largest. LS_EINVALID: `path` is the file that the model was loaded from,
+ * which is never replaced.
  */
 LS_API ls_status ls_model_export_onnx(const ls_model *model, const char *path);
 

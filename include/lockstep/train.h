@@ -140,7 +140,8 @@ typedef struct ls_train_options {
 	double ema;              /* decay of a moving average of parameters, which is evaluated and saved; 0: none */
 
 	/* how products are computed */
-	const char *precision; /* "fp32"; "bf16", "bf16-amx", "bf16-layers": products, summed in fp32; "auto" */
+	/* "fp32", "auto", or operands in bf16 and sums in fp32: "bf16", "bf16-amx", "bf16-layers" */
+	const char *precision;
 
 	/* how the command starts nodes (ls_launch_elastic()); to a node, that it was started like that */
 	const char *discover;

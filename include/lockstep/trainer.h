@@ -79,8 +79,9 @@ typedef struct ls_trainer_options {
 	 * they are. NULL: none */
 	const char *augment;
 
-	/* "fp32", "bf16", "bf16-amx", "auto": as in ls_train_options. NULL: what the model computes in, that of the run
-	 * it was loaded from, else fp32. From then on the model predicts in it, and files of the model say so. */
+	/* "fp32", "bf16", "bf16-amx", "bf16-layers", "auto": as in ls_train_options. NULL: what the model computes in,
+	 * that of the run it was loaded from, else fp32. From then on the model predicts in it, and files of the model
+	 * say so. */
 	const char *precision;
 } ls_trainer_options;
 #define LS_TRAINER_OPTIONS_INIT                                                                                        \
@@ -131,8 +132,8 @@ typedef struct ls_trainer_report {
 /*
  * Forward, backward and update on 1 to options.batch samples. The report may be NULL. Samples are checked first: labels
  * and tokens out of range, numbers that are not finite and text with nothing to predict where that is what is trained
- * are LS_EINVALID, and nothing has happened. LS_ENUMERIC: the
- * loss is not finite; the update is done, and the weights are useless.
+ * are LS_EINVALID, and nothing has happened. LS_ENUMERIC: the loss is not finite; the update is done, and the weights
+ * are useless.
  *
  * The first step that ends with a micro-batch of a new size allocates memory for it; others allocate nothing.
  */

@@ -143,6 +143,7 @@ class Dataset(Handle):
             info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
             make, wanted = lib.ls_dataset_from_arrays, _arrays.pointer(numbers, "int32_t")
         else:
+            _refuse_classes(classes)
             values = _arrays.targets(targets, "targets", len(pixels))
             info = _info(name, len(pixels), pixels.shape[1:], values.shape[1])
             info.task, info.targets = _task(task), values.shape[1]
@@ -222,6 +223,7 @@ class Dataset(Handle):
                 raise ValueError(f"labels: {numbers.min()} to {numbers.max()}; labels are 0 to {known - 1}")
             text.set_labels(numbers)
         elif targets is not None:
+            _refuse_classes(classes)
             floats = _arrays.targets(targets, "targets", len(text))
             known = floats.shape[1]
         elif classes is not None:
@@ -360,6 +362,12 @@ def _info(name: str, samples: int, shape: Tuple[int, ...], classes: int) -> Any:
 
 def _classes(numbers: Labels) -> int:
     return int(numbers.max()) + 1 if numbers.size else 0
+
+
+def _refuse_classes(classes: Optional[int]) -> None:
+    """With targets there is nothing to choose."""
+    if classes is not None:
+        raise TypeError("classes: leave them out; targets (N, M) are of M classes, labels or numbers")
 
 
 def _task(task: str) -> int:

@@ -38,10 +38,11 @@ def text(pointer: Any) -> str:
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
-METHODS = {"zero_gradient": "zero_grad()", "set_gradient": "set one of gradients()"}  # that have another name here
-
-
-NO_TARGETS = "Dataset.from_tokens() makes one of samples without labels, or with token_labels"
+METHODS = {  # that have another name here
+    "zero_gradient": "zero_grad()",
+    "set_gradient": "set one of gradients()",
+    "dataset_from_texts": "Dataset.from_tokens() without labels, or with token_labels,",
+}
 
 
 def version_text() -> str:
@@ -57,7 +58,6 @@ def in_python(line: str) -> str:
     """A message with keyword arguments in place of fields of options and flags of the command, and methods in place of
     functions."""
     line = line.replace("ls_graph_finish() and check its status", "finish()")
-    line = line.replace("info.masked_max is 0; its samples need places and targets", NO_TARGETS)
     line = re.sub(r"`lockstep data get ([\w-]+)`", r'lockstep.download("\1")', line)
     line = re.sub(r"`?options\.data ([\w-]+)`?", r'data="\1"', line)
     line = re.sub(r"\bls_(?:trainer_|graph_|)(\w+)\(\)", lambda match: METHODS.get(match.group(1), f"{match.group(1)}()"), line)

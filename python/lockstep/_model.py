@@ -187,7 +187,7 @@ class Model(Samples):
 
     @property
     def precision(self) -> str:
-        """What it computes in: "fp32", or after training in bf16 "bf16" or "bf16-amx"."""
+        """What it computes in: "fp32", "bf16", "bf16-amx", or "bf16-layers" for bf16 models of earlier versions."""
         return text(self._facts().precision)
 
     @property
@@ -213,7 +213,7 @@ class Model(Samples):
         a list of texts or of sequences of token ids, and `segments`, if given, a list with a 0 or 1 for every token.
         read_image() and read_row() make samples from files and rows of tables. Ctrl-C ends a long prediction.
         """
-        samples = self._text(x, segments) if self.is_text else self._images(x, segments).finite()
+        samples = self._token_rows(x, segments) if self.is_text else self._images(x, segments).finite()
         logits = np.empty((len(samples), self.outputs), dtype=np.float32)
         out = _arrays.pointer(logits, "float")
         first, chunk, smallest = 0, _smallest_chunk(), _smallest_chunk()
@@ -279,8 +279,8 @@ class Model(Samples):
         interruptible(call, stop)
         return [text.decode(errors="replace") for text in written]
 
-    def _text(self, x: Any, segments: Any) -> _Text:
-        found = _Text(self, x, segments)
+    def _token_rows(self, x: Any, segments: Any) -> _ModelTexts:
+        found = _ModelTexts(self, x, segments)
         found.check_length(self.tokens_max)
         return found
 
@@ -352,8 +352,8 @@ class Model(Samples):
 
     def export_onnx(self, path: Path) -> None:
         """An ONNX file for other programs. It computes in fp32: of a model in fp32 the logits are the same but for
-        rounding (1e-5 of the largest); of one in bf16 (`precision`, which the file's metadata name) they differ by some
-        1e-3 of the largest."""
+        rounding (1e-5 of the largest); of one in bf16 (`precision`, which the file's metadata name) they differ by
+        about 0.1 % of the largest."""
         with self._turn() as pointer:
             check(lib.ls_model_export_onnx(pointer, c_text(path)))
 
@@ -433,7 +433,7 @@ class _Images:
         return int(lib.ls_model_predict(model, self.pointer + first * math.prod(self.array.shape[1:]), count, out))
 
 
-class _Text(Texts):
+class _ModelTexts(Texts):
     """Sequences of tokens to predict, or to train on."""
 
     def __init__(self, model: Model, x: Sequence[Any], segments: Optional[Sequence[Any]]) -> None:

@@ -96,7 +96,7 @@ class Texts:
 
     def _labels(self, row: Any, i: int) -> Labels:
         what = f"sample {i}: token_labels"
-        array = _whole(row, what)
+        array = _integer_row(row, what)
         if len(array) != len(self.tokens[i]):
             raise ValueError(f"sample {i}: {len(array)} token_labels for {len(self.tokens[i])} tokens; {IGNORED} is that of a token that is not predicted")
         wrong = array[(array != IGNORED) & ((array < 0) | (array >= self.vocabulary))]
@@ -114,7 +114,7 @@ class Texts:
         return self.kept[-1]
 
 
-def _whole(row: Any, what: str) -> Any:
+def _integer_row(row: Any, what: str) -> Any:
     array = np.asarray(row)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise TypeError(f"{what} must be a sequence of at least one whole number")
@@ -122,7 +122,7 @@ def _whole(row: Any, what: str) -> Any:
 
 
 def _ids(row: Any, limit: int, what: str) -> Labels:
-    array = _whole(row, what)
+    array = _integer_row(row, what)
     if int(array.min()) < 0 or int(array.max()) >= limit:
         raise ValueError(f"{what} {array.min()} to {array.max()}; they are 0 to {limit - 1}")
     return np.ascontiguousarray(array, dtype=np.int32)

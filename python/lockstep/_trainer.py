@@ -16,7 +16,7 @@ from lockstep._data import Dataset, as_dataset
 from lockstep._errors import InterruptedRunError, InvalidError
 from lockstep._handle import Handle, no_copies
 from lockstep._library import Caught, Options, Path, c_text, check, check_callables, interruptible, lib, new_stop, number
-from lockstep._model import Model, _Text, row_of
+from lockstep._model import Model, _ModelTexts, row_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -240,10 +240,13 @@ class Trainer(Handle):
     ) -> EvalResult:
         """Loss and accuracy with the current weights, of a Dataset, or of samples as for step(), as many as there are.
         Nothing is updated. Ctrl-C ends it after a micro-batch."""
-        given = dict(labels=labels, targets=targets, segments=segments, token_labels=token_labels)
-        if isinstance(data, Dataset) and any(value is not None for value in given.values()):
-            raise TypeError(f"{next(name for name, value in given.items() if value is not None)}: a Dataset has its own")
         if isinstance(data, Dataset) or (labels is None and targets is None and not self._model.masked_max):
+            given = dict(labels=labels, targets=targets, segments=segments, token_labels=token_labels)
+            name = next((name for name, value in given.items() if value is not None), None)
+            if name is not None and isinstance(data, Dataset):
+                raise TypeError(f"{name}: a Dataset has its own")
+            if name is not None:
+                raise TypeError(f"{name}: give labels or targets, too: evaluate(samples, labels, {name}=...)")
             dataset = as_dataset(data, "data")
             return self._evaluate(lib.ls_trainer_evaluate_dataset, dataset._turn, dataset._caught)
         batch = _Batch(self._model, data, labels, targets, segments, token_labels, None)
@@ -350,7 +353,7 @@ class _Batch:
         self.pointer = ffi.new("ls_batch *", EMPTY_BATCH[0])
         self.kept: List[Any] = []
         if model.is_text:
-            text = _text_of(model, x, labels, segments, token_labels)
+            text = _training_texts(model, x, labels, segments, token_labels)
             self.kept += [text]
             self.pointer.count, self.pointer.text = len(text), text.samples
         else:
@@ -374,9 +377,9 @@ class _Batch:
             self.pointer.indices = self.kept[-1]
 
 
-def _text_of(model: Model, x: Any, labels: Any, segments: Optional[Sequence[Any]], token_labels: Optional[Sequence[Any]]) -> _Text:
+def _training_texts(model: Model, x: Any, labels: Any, segments: Optional[Sequence[Any]], token_labels: Optional[Sequence[Any]]) -> _ModelTexts:
     """Text to learn from: what it needs follows from the model."""
-    text = _Text(model, x, segments)
+    text = _ModelTexts(model, x, segments)
     if labels is not None:
         text.set_labels(_arrays.labels(labels, "labels", len(text)))
     if model.predicts_next:

@@ -269,7 +269,7 @@ static ls_status fail_with(const complaints *list, const char *label)
 		       *second ? "; " : "", second, *third ? "; " : "", third, more);
 }
 
-/* What adapters learnt is not in the other weights: without them this is another model. "*.lora_A.weight" comes first,
+/* The base weights alone are not the fine-tuned model. "*.lora_A.weight" comes first,
  * and is (rank, in). */
 static ls_status refuse_adapters(const match *m)
 {
@@ -277,8 +277,8 @@ static ls_status refuse_adapters(const match *m)
 
 	return ls_fail(
 		LS_EMISMATCH,
-		"%s has adapters (LoRA, rank %lld), and without them its weights are those of before: go on with "
-		"options.lora %lld, or merge them into the weights first, which `lockstep export` does",
+		"%s has LoRA adapters (rank %lld), which a model without adapters would drop: set options.lora to "
+		"%lld, or merge them first with `lockstep export --safetensors`",
 		m->label, rank, rank);
 }
 

@@ -27,7 +27,7 @@ static const ls_setting rows[] = {
 	  AT(data_dir), 0, 0, 0 },
 	{ "samples", 0, "N", OPTIONS, "use N samples (default: the run's number, or all)", LS_SETTING_COUNT,
 	  AT(samples), 0, 0x1p53, LS_SETTING_NOT_0 },
-	{ "skip-bad", 0, "N", OPTIONS, "leave out up to N rows or files that cannot be read (default: the run's)",
+	{ "skip-bad", 0, "N", OPTIONS, "skip up to N unreadable rows or files (default: as the run did)",
 	  LS_SETTING_COUNT, AT(skip_bad), 0, 0x1p53, 0 },
 	{ "cache", 0, "WHERE", OPTIONS, "keep decoded images of a folder: auto, off, or a folder (default: the run's)",
 	  LS_SETTING_STRING, AT(cache), 0, 0, 0 },

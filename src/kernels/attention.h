@@ -13,9 +13,9 @@
  * LS_ATTENTION_BLOCK queries, each with its scores against all keys of the sentence, or when `causal` against those up
  * to the block's last; backward computes them again from q, k and the log-sum-exp that forward left.
  *
- * In bf16 (kernels/simd/bf16.h) both operands of every product are rounded, probabilities and their gradients, too; sums
- * and what is between products are fp32. Scores are chains over pairs of channels, out and dq over pairs of keys, dk
- * and dv over pairs of a block's queries; an odd last one is paired with a zero.
+ * In bf16 (kernels/simd/bf16.h) both operands of every product are rounded, probabilities and their gradients, too;
+ * sums and what is between products are fp32. Scores are chains over pairs of channels, out and dq over pairs of keys,
+ * dk and dv over pairs of a block's queries; an odd last one is paired with a zero.
  */
 #ifndef LS_KERNELS_ATTENTION_H
 #define LS_KERNELS_ATTENTION_H

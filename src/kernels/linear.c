@@ -146,9 +146,9 @@ void ls_linear_finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int6
 	const ls_simd *simd = ls_simd_get();
 	if (e->bias || e->relu)
 		simd->bias_act(tile, count, p->out_panel, e->bias ? e->bias + ob * p->out_panel : NULL, e->relu);
-	if (e->before && e->keep_slope)
+	if (e->kept && e->keep_slope)
 		simd->gelu_slope(tile, count * p->out_panel, e->approximate, y, tile);
-	else if (e->before)
+	else if (e->kept)
 		simd->gelu(tile, count * p->out_panel, e->approximate, y);
 }
 
@@ -165,7 +165,7 @@ static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, i
 			 const float *x, const float *weights, const ls_linear_epilogue *e, float *y)
 {
 	int64_t count = smaller(LS_LINEAR_TILE, rows - first), last = smaller(ob + group, p->out_blocks);
-	float *into = e->before ? e->before : y;
+	float *into = e->kept ? e->kept : y;
 
 	for (int64_t ib = 0; ib < p->in_blocks; ib++)
 		for (int64_t o = ob; o < last; o++) {
@@ -216,7 +216,7 @@ static void forward_tied(const ls_linear_plan *p, int64_t rows, int64_t ob, cons
 			 const ls_linear_epilogue *e, float *y, float *spare)
 {
 	int64_t place = ob * rows * p->out_panel;
-	float *tile = e->before ? e->before + place : y + place;
+	float *tile = e->kept ? e->kept + place : y + place;
 
 	if (rows > 0 && rows <= LS_GEMM_TURNED_ROWS && ls_linear_outputs_of(p, ob) == p->out_panel)
 		forward_turning(p, rows, ob, x, weights, tile);

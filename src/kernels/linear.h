@@ -37,10 +37,11 @@ ls_status ls_linear_plan_make(ls_linear_plan *out, int in, int in_panel, int out
 typedef struct ls_linear_epilogue {
 	const float *bias; /* (out_blocks * out_panel) or NULL */
 	int relu;
-	/* y gets gelu(.), and what it is taken of goes to `before`, which has y's shape; NULL: no gelu. */
-	float *before;
+	/* `kept` (y's shape; NULL: no gelu): gelu's input, or with `keep_slope` its derivative there, all that backward
+	 * needs. y gets gelu(.). */
+	float *kept;
 	int approximate; /* its tanh form */
-	int keep_slope;  /* `before` ends as the gelu's derivative there, which is all that backward needs */
+	int keep_slope;
 } ls_linear_epilogue;
 
 /* Called by every thread of a team; they share the work and do not synchronise at the end. `scratch` has

@@ -175,7 +175,7 @@ void ls_linear_bf16_forward(const ls_bf16_kernels *kernels, const ls_linear_plan
 			 rows,    1, p->in_blocks, p->in_panel,  p->out_panel };
 	const int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS;
 	uint32_t *words = own_words(p, rows, scratch, member);
-	float *into = e->before ? e->before : y;
+	float *into = e->kept ? e->kept : y;
 
 	if (x)
 		round_rows(kernels, x, p->in_blocks * rows * p->in_panel, (uint32_t *)scratch, member);

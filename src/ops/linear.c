@@ -9,8 +9,8 @@
  *
  * Layers beside each other that read the same x, as queries, keys and values, round it once.
  *
- * aux: the gelu's slope at what it is taken of, made with its value: backward multiplies by it. scratch: a block of weights per thread, in bf16 rounded rows as
- * well, then bias partials.
+ * aux: the gelu's slope at what it is taken of, made with its value: backward multiplies by it. scratch: a block of
+ * weights per thread, in bf16 rounded rows as well, then bias partials.
  */
 #include "kernels/linear.h"
 
@@ -109,7 +109,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	ls_linear_epilogue epilogue = { .bias = ls_op_param(op, pass, LS_BIAS),
 					.relu = op->node->activation == LS_ACT_RELU,
-					.before = has_gelu(op) ? op->aux : NULL,
+					.kept = has_gelu(op) ? op->aux : NULL,
 					.approximate = op->node->activation == LS_ACT_GELU_TANH,
 					.keep_slope = pass->training };
 

@@ -243,7 +243,7 @@ typedef enum ls_precision {
 	LS_PRECISION_FP32,
 	LS_PRECISION_BF16,
 	LS_PRECISION_BF16_AMX,
-	LS_PRECISION_BF16_LAYERS, /* what bf16 was before attention had it: runs of then go on in it */
+	LS_PRECISION_BF16_LAYERS, /* bf16 of earlier versions: attention in fp32. Their runs continue in it */
 	LS_PRECISION_COUNT
 } ls_precision;
 const struct ls_bf16_kernels *ls_op_bf16_kernels(ls_precision precision, const ls_op_type *type); /* NULL: fp32 */

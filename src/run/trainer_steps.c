@@ -350,10 +350,10 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 	LS_TRY(ls_handle_check(dataset, LS_DATASET_KIND));
 	if (steps < 0)
 		return ls_fail(LS_EINVALID, "the number of steps is negative");
-	LS_TRY(ls_graph_fits_set(t->node->graph, dataset));
 	if (ls_dataset_describe(dataset)->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(dataset)->name);
+	LS_TRY(ls_graph_fits_set(t->node->graph, dataset));
 	LS_TRY(ls_model_learn_data(t->model, dataset));
 	LS_TRY(ls_trainer_begin(t, "ls_trainer_run", &none));
 	ls_status status = ls_transforms_init(&t->transforms, t->augment, dataset, t->settings.seed);

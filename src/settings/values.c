@@ -89,7 +89,7 @@ static ls_setting_value task_at(size_t i)
 	return values[i < 4 ? i : 4];
 }
 
-/* Without bf16-layers: it is there for runs of earlier versions, which have it by themselves. */
+/* bf16-layers is not offered: only runs of earlier versions use it. */
 static ls_setting_value precision_at(size_t i)
 {
 	i += i >= LS_PRECISION_BF16_LAYERS;

@@ -13,7 +13,7 @@
 #include "trained/adapters.h"
 #include "trained/model_handle.h"
 
-/* Adapters in `params`, which may be other ones than the model's, have been merged where `is_merged`. */
+/* `params` may be a merged copy of the model's; `is_merged`: leave adapters out. */
 static ls_status write_weights(const ls_model *model, const char *path, const ls_weights_notes *notes, float *params,
 			       int is_merged)
 {
@@ -62,7 +62,7 @@ ls_status ls_model_save(const ls_model *model, const char *path)
 	return save(model, path, model->trained.params, 0);
 }
 
-/* What was trained is not replaced by what was made of it. */
+/* Never overwrite the file the weights came from. */
 static ls_status check_output(const ls_model *model, const char *path)
 {
 	const char *source = model->trained.weights.file;
@@ -116,6 +116,7 @@ ls_status ls_model_export_onnx(const ls_model *model, const char *path)
 {
 	LS_TRY(ls_model_check_usable(model));
 	LS_TRY(ls_argument_check(path, "path"));
+	LS_TRY(check_output(model, path));
 	const ls_trained *t = &model->trained;
 	const ls_normalisation *n = ls_model_normalisation(model);
 	const char *name = t->settings.model ? t->settings.model : "model";

@@ -19,8 +19,8 @@ ls_status ls_token_targets_check_batch(const ls_graph *graph, const ls_batch *ba
 		if (graph->predicts_next && batch->text[i].masked == 0)
 			return ls_fail(
 				LS_EINVALID,
-				"sample %lld has no token to predict: batch.text[%lld].masked is 0, and the model "
-				"predicts the next token; ls_text_sample_set_targets() sets the tokens to predict",
+				"sample %lld: batch.text[%lld].masked is 0, but a language model needs at least one "
+				"target per sample; call ls_text_sample_set_targets()",
 				(long long)i, (long long)i);
 	}
 	if (sum > 0)
@@ -35,12 +35,12 @@ ls_status ls_token_targets_check_set(const ls_graph *graph, const ls_dataset *se
 	const ls_dataset_info *info = ls_dataset_describe(set);
 	int length, masked = 0;
 
-	if (!ls_graph_predicts_tokens(graph))
+	if (!ls_graph_predicts_tokens(graph) || info->samples == 0)
 		return LS_OK;
 	if (info->masked_max == 0)
 		return ls_fail(LS_EMISMATCH,
-			       "the model predicts %s, and dataset %s has no tokens to predict: info.masked_max is 0; "
-			       "its samples need places and targets",
+			       "the model predicts %s, and dataset %s has no tokens to predict, its masked_max is 0; "
+			       "ls_dataset_from_texts() makes one that has some",
 			       what_is_predicted(graph), info->name);
 	for (uint64_t i = 0; masked == 0 && i < info->samples; i++)
 		LS_TRY(ls_dataset_sample_measures(set, i, 0, &length, &masked));

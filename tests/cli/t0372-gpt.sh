@@ -276,7 +276,7 @@ END_PYTHON
 fails_with "what was trained is not replaced" 2 "cannot export to plain.safetensors: the weights are read from it" \
 	"$LOCKSTEP" export plain.safetensors --safetensors plain.safetensors
 fails_with "nothing to write" 2 "give --onnx FILE or --safetensors FILE" "$LOCKSTEP" export runs/strong
-fails_with "adapters are not dropped" 1 "runs/strong/ckpt/.*/model.safetensors has adapters \(LoRA, rank 4\), and without them .*: go on with --lora 4, or merge them into the weights first, which .lockstep export. does" \
+fails_with "adapters are not dropped" 1 "runs/strong/ckpt/.*/model.safetensors has LoRA adapters \(rank 4\), which a model without adapters would drop: set --lora to 4, or merge them first with .lockstep export --safetensors.$" \
 	gpt --steps 2 --init runs/strong
 run gpt --steps 2 --init runs/strong --lora 4 --lr 1e-9
 is "they go on with --lora" "$status" 0

@@ -46,14 +46,14 @@ for a, b in zip(open("computed"), open("predicted"), strict=True):
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --test-samples 16 --steps 2 --run rounded --precision bf16 --quiet
 run "$LOCKSTEP" export rounded --onnx rounded.onnx
 is "a run in bf16 is exported with a note" "$status $out$err" \
-	"0 note: the model computes in bf16 and the ONNX file in fp32, so logits differ by some 1e-3 of the largest one"
+	"0 note: the model was trained in bf16; the ONNX file computes in fp32, so its logits differ by about 0.1 % of the largest"
 ok "and with its precision" grep -aqP 'precision\x12\x04bf16' rounded.onnx
 
 # Text has no shape of an image.
 run "$LOCKSTEP" train --model gpt-nano --data babble --samples 16 --test-samples 4 --seq-len 12 --steps 1 --run text --quiet
 fails_with "the shape of an image for a model of text" 2 '--input is the shape of an image, and model gpt-nano takes text; leave it out' \
 	"$LOCKSTEP" export text --onnx x.onnx --input 1x2x3
-fails_with "without a file to write" 2 'give --onnx FILE' "$LOCKSTEP" export cnn
+fails_with "without a file to write" 2 'nothing to write: give --onnx FILE or --safetensors FILE' "$LOCKSTEP" export cnn
 fails_with "without weights" 2 'RUN' "$LOCKSTEP" export --onnx x.onnx
 fails_with "what is not there" 1 'none' "$LOCKSTEP" export none --onnx x.onnx
 fails_with "a shape that is none" 2 "input is '28x28', not CHANNELSxHEIGHTxWIDTH" "$LOCKSTEP" export cnn --onnx x.onnx --input 28x28
@@ -61,5 +61,27 @@ fails_with "a shape that does not fit the weights" 1 'fc1.weight' "$LOCKSTEP" ex
 fails_with "a place that cannot be written, before anything is read" 1 'nowhere/x.onnx' "$LOCKSTEP" export none --onnx nowhere/x.onnx
 fails_with "a disk that is full" 1 '/dev/full' "$LOCKSTEP" export cnn --onnx /dev/full
 ok "nothing is left of what failed" test ! -e x.onnx
+
+# The file the weights come from is never replaced, nor one output by the other.
+cp file.safetensors kept.safetensors
+ln -s file.safetensors link.safetensors
+for flag in --onnx --safetensors; do
+	for name in file.safetensors ./file.safetensors link.safetensors; do
+		fails_with "$flag $name over the weights" 2 "cannot export to $name: the weights are read from it" "$LOCKSTEP" export file.safetensors $flag $name
+	done
+done
+ok "which are as before" cmp file.safetensors kept.safetensors
+mkdir out
+ln -s out same
+for name in out/m ./out/m out/../out/m same/m "$PWD/out/m"; do
+	fails_with "two files of one name: $name" 2 '--onnx and --safetensors are the same file' "$LOCKSTEP" export cnn --onnx out/m --safetensors "$name"
+done
+ok "none is written" test ! -e out/m
+ln -s m out/n
+touch out/m
+fails_with "two names of one file" 2 '--onnx and --safetensors are the same file' "$LOCKSTEP" export cnn --onnx out/m --safetensors out/n
+run "$LOCKSTEP" export cnn --onnx out/m --safetensors m
+is "one name in two directories" "$status $err" "0 "
+ok "both are whole" eval 'cmp out/m cnn.onnx && cmp m file.safetensors'
 
 test_end

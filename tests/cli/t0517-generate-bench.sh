@@ -1,5 +1,6 @@
 #!/bin/bash
-# bench/generate with stand-ins for both sides: what it requires of Lockstep without guesses, its texts, and that it leaves nothing behind.
+# bench/generate with stand-ins for both sides: what it requires of Lockstep without guesses, its texts, and that it
+# leaves nothing behind.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 mkdir temporary

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Every public header is named by lockstep.h, compiles alone and twice, by gcc, clang, g++ and clang++, in the standards that programs use, without
-# a warning; and the INIT macros are initialisers in C and in C++20, which wants the fields in their order.
+# Every public header is named by lockstep.h, compiles alone and twice, by gcc, clang, g++ and clang++, in the standards
+# that programs use, without a warning; and the INIT macros are initialisers in C and in C++20, which wants the fields
+# in their order.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Byte-pair encoding gives the ids that Hugging Face's tokenizers do with the same files: on hard cases, every character and
-# random texts. BPE_STRINGS and BPE_SEED change how many texts and which.
+# Byte-pair encoding gives the ids that Hugging Face's tokenizers do with the same files: on hard cases, every character
+# and random texts. BPE_STRINGS and BPE_SEED change how many texts and which.
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/golden/lib.sh
 . "$here/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# With GPT-2's own vocabulary, ids are those that Hugging Face's tokenizers give: hard cases, every character, random texts. Needs npm
-# and a network once; BPE_STRINGS and BPE_SEED change how many texts and which.
+# With GPT-2's own vocabulary, ids are those that Hugging Face's tokenizers give: hard cases, every character, random
+# texts. Needs npm and a network once; BPE_STRINGS and BPE_SEED change how many texts and which.
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/golden/lib.sh
 . "$here/lib.sh"

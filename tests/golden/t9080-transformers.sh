@@ -1,13 +1,15 @@
 #!/bin/bash
-# GPT-2 and ViT of Hugging Face's transformers, where there is one: torch_transformers.py. $PYTHON names another interpreter than Debian's and
-# that of tools/python-packages BUILD golden.
+# GPT-2 and ViT of Hugging Face's transformers, where there is one: torch_transformers.py. $PYTHON names another
+# interpreter than Debian's and that of tools/python-packages BUILD golden.
 # needs: PyTorch
 here=$(cd "$(dirname "$0")" && pwd)
 lockstep=${LOCKSTEP:-$here/../../build/lockstep}
-build=${BUILD_DIR:-$(dirname "$lockstep")}
+BUILD_DIR=${BUILD_DIR:-$(dirname "$lockstep")}
+# shellcheck source=tests/golden/lib.sh
+. "$here/lib.sh"
 
-for python in "${PYTHON:-/usr/bin/python3}" "$build/golden-venv/bin/python"; do
-	reason=$("$python" -c 'import torch, transformers' 2>&1) &&
-		exec "$python" "$here/torch_transformers.py" "$lockstep" "$build/tests/golden/text_dump"
-done
-echo "1..0 # SKIP $python cannot import torch and transformers: $(tail -n 1 <<<"$reason")"
+if ! python=$(python_with torch transformers); then
+	echo "1..0 # SKIP Python cannot import torch and transformers: $python"
+	exit 0
+fi
+exec "$python" "$here/torch_transformers.py" "$lockstep" "$BUILD_DIR/tests/golden/text_dump"

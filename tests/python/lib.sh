@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # lib.sh - the Python package of this build, in $PWD/package: python/lockstep with the modules that are generated. Sets
-# $python, an interpreter with what the tests need (tools/python-packages), or skips the script. In a build with the address
-# sanitizer it runs with that where LS_PYTHON_PRELOAD=1 is in the environment.
+# $python, an interpreter with what the tests need (tools/python-packages), or skips the script. In a build with the
+# address sanitizer it runs with that where LS_PYTHON_PRELOAD=1 is in the environment.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 
@@ -19,8 +19,9 @@ for python in "$BUILD_DIR/venv/bin/python" "$SOURCE_DIR/build/venv/bin/python" "
 done
 [ -n "$python" ] || skip_all "Python's cffi, numpy and pytest are not installed"
 
-# The sanitizer's library comes before the interpreter's malloc(), which is then C's; that of C++ before it is asked for exceptions.
-# Errors end a program. Leaks are written to files and do not: the interpreter and others have some at their end.
+# The sanitizer's library comes before the interpreter's malloc(), which is then C's; that of C++ before it is asked for
+# exceptions. Errors end a program. Leaks are written to files and do not: the interpreter and others have some at their
+# end.
 with_address_sanitizer() {
 	local compiler name=libasan.so path library
 	compiler=$(sed -nE 's/^CMAKE_C_COMPILER:[A-Z]+=//p' "$BUILD_DIR/CMakeCache.txt")
@@ -37,8 +38,8 @@ with_address_sanitizer() {
 }
 [ "${SANITIZER:-}" != address ] || with_address_sanitizer
 
-# What the sanitizer reports, each a block of lines, with one of our libraries or the command among the first calls: behind
-# what the interpreter keeps they stand later, where they called it back.
+# What the sanitizer reports, each a block of lines, with one of our libraries or the command among the first calls:
+# behind what the interpreter keeps they stand later, where they called it back.
 reports_of_ours() {
 	cat reports/report.* 2>/dev/null | awk -v RS= -v ORS='\n\n' '/ #[0-5] [^\n]*\([^)]*lockstep[^)\/]*\)/'
 }
@@ -54,8 +55,8 @@ if ! "$python" "$SOURCE_DIR/python/tools/make_binding.py" --include "$SOURCE_DIR
 fi
 export PYTHONPATH=$PWD/package LOCKSTEP_LIBRARY=$BUILD_DIR/liblockstep.so PYTHONDONTWRITEBYTECODE=1 LOCKSTEP SOURCE_DIR
 
-# cffi closes the library at the end, and then no report can name a function of it: Python reads this when it starts, and
-# ctypes never closes one.
+# cffi closes the library at the end, and then no report can name a function of it: Python reads this when it starts,
+# and ctypes never closes one.
 [ "${SANITIZER:-}" != address ] || cat >package/sitecustomize.py <<'PYTHON'
 import ctypes
 import os

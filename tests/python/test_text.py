@@ -186,6 +186,8 @@ def test_mistakes_of_datasets_are_told():
         (lambda: make([[50]], [0], vocabulary=50), ValueError, "sample 0: tokens 50 to 50; they are 0 to 49"),
         (lambda: make(rows, [0, 1] * 3, vocabulary=50, targets=np.zeros(6)), TypeError, "labels or targets, not both"),
         (lambda: make(rows, vocabulary=50, classes=3), TypeError, "^classes: without labels the dataset is for a language model"),
+        (lambda: make(rows, vocabulary=50, targets=np.zeros((6, 2)), classes=5), TypeError, "^classes: leave them out; targets"),
+        (lambda: lockstep.Dataset.from_arrays(np.zeros((6, 3, 1, 1)), targets=np.zeros(6), classes=5), TypeError, "^classes: leave them out; targets"),
         (lambda: make(rows, [0, 3] * 3, vocabulary=50, classes=3), ValueError, "labels: 0 to 3; labels are 0 to 2"),
         (lambda: make(rows, vocabulary=50, targets=np.zeros(6), task="both"), ValueError, "task='both'"),
         (lambda: make([[1, 2], [3]], vocabulary=50), ValueError, "^sample 1: 1 token"),
@@ -196,10 +198,23 @@ def test_mistakes_of_datasets_are_told():
             call()
 
 
+def test_evaluate_uses_all_that_it_is_given():
+    rows, images = rows_of(), (np.zeros((2, 1, 28, 28), np.float32), [0, 1])
+    for make, data, named in [
+        (lambda: bert(0), rows, dict(segments=[[0] * len(row) for row in rows])),
+        (lambda: bert(0), rows, dict(token_labels=rows)),
+        (lambda: lockstep.Model("mlp"), images, dict(token_labels=rows)),
+        (lambda: lockstep.Model("mlp"), images, dict(segments=rows)),
+    ]:  # fmt: skip
+        with make() as model, lockstep.Trainer(model, batch=16) as trainer:
+            with pytest.raises(TypeError, match=f"^{next(iter(named))}: give labels or targets, too"):
+                trainer.evaluate(data, **named)
+
+
 def test_datasets_of_another_kind_are_refused():
     with make_set([0, 1] * 3) as classes, make_set() as language, gpt() as model, lockstep.Trainer(model, batch=16) as trainer:
         for call in (trainer.run, trainer.evaluate):
-            with pytest.raises(lockstep.MismatchError, match=r"dataset tokens has no tokens to predict: Dataset.from_tokens\(\) makes one of"):
+            with pytest.raises(lockstep.MismatchError, match=r"dataset tokens has no tokens to predict, its masked_max is 0; Dataset\.from_tokens\(\) without labels, or with token_labels, makes one"):
                 call(classes)
         assert trainer.run(language).loss > 0
         with pytest.raises(TypeError, match=r"from_tokens\(\) of text"):

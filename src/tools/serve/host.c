@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/names.h"
+
 /* "", ":" or ":8080". */
 static int is_port(const char *text)
 {
@@ -41,4 +43,13 @@ int ls_host_is_local(const char *host, const char *own)
 	if (length > 1 && name[length - 1] == '.') /* the root of all names */
 		name[length - 1] = '\0';
 	return strcasecmp(name, "localhost") == 0 || strcasecmp(name, own) == 0 || is_loopback_v4(name);
+}
+
+const char *ls_host_printable(char *out, size_t size, const char *host)
+{
+	ls_text_printable(out, size, host);
+	for (char *c = out; *c; c++)
+		if (!strchr("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_:[]", *c))
+			*c = '?';
+	return out;
 }

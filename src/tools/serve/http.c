@@ -187,10 +187,9 @@ static int is_allowed(const http_request *r)
 /* A web page whose own name was made to lead to this machine could read answers, for its browser takes them for those
  * of the page's server; but it sends that name. With a token no page can ask. Only before HTTP/1.1, which no browser
  * speaks, may there be no name. */
-static int is_for_us(const http_request *r)
+static int is_for_us(const http_request *r, const char *host)
 {
 	const ls_http_options *o = &r->http->options;
-	const char *host = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Host");
 
 	return o->token || !host || ls_host_is_local(host, o->listener.host);
 }
@@ -211,6 +210,17 @@ static void find_route(http_request *r, const char *path, const char *method)
 	}
 	if (!found)
 		refuse(r, MHD_HTTP_NOT_FOUND, "no such path; there are /, /predict, /healthz and /metrics");
+}
+
+static void refuse_host(http_request *r, const char *host)
+{
+	char message[256], shown[64];
+
+	snprintf(message, sizeof(message),
+		 "Host '%s' is not this machine; use localhost, or start the server with --token-file to accept any "
+		 "host name",
+		 ls_host_printable(shown, sizeof(shown), host));
+	refuse(r, MHD_HTTP_MISDIRECTED_REQUEST, message);
 }
 
 static void refuse_size(http_request *r)
@@ -237,12 +247,11 @@ static int refuse_head(http_request *r, const char *version)
 static void check_head(http_request *r, const char *path, const char *method)
 {
 	ls_http *h = r->http;
+	const char *host = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Host");
 	int is_crowded = ls_connections_count(&h->connections) > h->options.max_connections;
 	find_route(r, path, method);
-	if (!is_for_us(r))
-		refuse(r, MHD_HTTP_MISDIRECTED_REQUEST,
-		       "the Host header names another server: without a token this one answers to localhost, loopback "
-		       "addresses and the name it listens on");
+	if (!is_for_us(r, host))
+		refuse_host(r, host);
 	else if (!is_allowed(r))
 		refuse(r, MHD_HTTP_UNAUTHORIZED,
 		       "the token is missing or wrong; send it as Authorization: Bearer TOKEN");

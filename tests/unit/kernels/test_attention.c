@@ -1,7 +1,7 @@
 /*
  * Attention over packed sentences and over images, causal or not, against the reference with full score matrices: odd
- * lengths, heads of all widths, dropout, products in bf16, every instruction set this build can use by LOCKSTEP_ISA (the tests
- * run under the best one), teams of one to four threads, and the same sentence in another place.
+ * lengths, heads of all widths, dropout, products in bf16, every instruction set this build can use by LOCKSTEP_ISA
+ * (the tests run under the best one), teams of one to four threads, and the same sentence in another place.
  */
 #include "unit/kernels/simd_check.h"
 
@@ -417,7 +417,8 @@ static void operands_are_rounded(void)
 	fixture_free(&in_bf16);
 }
 
-/* All scores far below zero, where a key that is not there would have an infinite probability: 19 keys make 10 pairs. */
+/* All scores far below zero, where a key that is not there would have an infinite probability: 19 keys make 10
+ * pairs. */
 static void missing_halves_count_nothing(void)
 {
 	const attention_case k = { 1, 16, 16, { 19 }, .probability = 0 };

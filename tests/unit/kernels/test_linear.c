@@ -21,8 +21,8 @@ typedef struct layer {
 	int64_t rows;
 	int in_panel, out_panel, in_blocks, out_blocks;
 	ls_linear_plan plan;
-	float *x, *w, *dy, *bias;              /* as the kernels want them */
-	float *y, *before, *dx, *dw, *scratch; /* results */
+	float *x, *w, *dy, *bias;            /* as the kernels want them */
+	float *y, *kept, *dx, *dw, *scratch; /* results */
 } layer;
 
 static const ls_bf16_kernels *bf16; /* the tests once more, with products in bf16 or bf16-amx; NULL: in fp32 */
@@ -96,7 +96,7 @@ static layer make(int in, int out, int tied, int64_t rows)
 	l.dy = take(ys, 3);
 	l.bias = take((size_t)(l.out_blocks * l.out_panel), 4);
 	l.y = take(ys, 5);
-	l.before = take(ys, 6);
+	l.kept = take(ys, 6);
 	l.dx = take(xs, 7);
 	l.dw = take(ws, 8);
 	l.scratch =
@@ -114,7 +114,7 @@ static layer make(int in, int out, int tied, int64_t rows)
 
 static void release(layer *l)
 {
-	float *all[] = { l->x, l->w, l->dy, l->bias, l->y, l->before, l->dx, l->dw, l->scratch };
+	float *all[] = { l->x, l->w, l->dy, l->bias, l->y, l->kept, l->dx, l->dw, l->scratch };
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
@@ -279,9 +279,9 @@ static void threads_do_not_matter(void **state)
 	(void)state;
 	for (int tied = 0; tied < 2; tied++) {
 		layer a = make(192, 300, tied, 1300), b = make(192, 300, tied, 1300);
-		run(&a, (ls_linear_epilogue){ .bias = a.bias, .before = a.before }, 0, 1);
+		run(&a, (ls_linear_epilogue){ .bias = a.bias, .kept = a.kept }, 0, 1);
 		for (int threads = 2; threads < 5; threads++) {
-			run(&b, (ls_linear_epilogue){ .bias = b.bias, .before = b.before }, 0, threads);
+			run(&b, (ls_linear_epilogue){ .bias = b.bias, .kept = b.kept }, 0, threads);
 			assert_memory_equal(a.y, b.y, sizeof(float) * (size_t)(a.out_blocks * a.out_panel * a.rows));
 			assert_memory_equal(a.dx, b.dx, sizeof(float) * (size_t)(a.in_blocks * a.in_panel * a.rows));
 			assert_memory_equal(a.dw, b.dw, sizeof(float) * (size_t)(300 * a.in_blocks * a.in_panel));
@@ -304,17 +304,16 @@ static void epilogues_do_what_layers_would(void **state)
 	for (size_t i = 0; i < count; i++)
 		assert_true(l.y[i] == (plain[i] > 0 ? plain[i] : 0));
 	for (int approximate = 0; approximate < 2; approximate++) {
-		run(&l, (ls_linear_epilogue){ .bias = l.bias, .before = l.before, .approximate = approximate }, 0, 1);
+		run(&l, (ls_linear_epilogue){ .bias = l.bias, .kept = l.kept, .approximate = approximate }, 0, 1);
 		ls_simd_get()->gelu(plain, (int64_t)count, approximate, gelu);
-		assert_memory_equal(l.before, plain, count * sizeof(float));
+		assert_memory_equal(l.kept, plain, count * sizeof(float));
 		assert_memory_equal(l.y, gelu, count * sizeof(float));
 		run(&l,
-		    (ls_linear_epilogue){
-			    .bias = l.bias, .before = l.before, .approximate = approximate, .keep_slope = 1 },
+		    (ls_linear_epilogue){ .bias = l.bias, .kept = l.kept, .approximate = approximate, .keep_slope = 1 },
 		    0, 1);
 		assert_memory_equal(l.y, gelu, count * sizeof(float));
 		ls_simd_get()->gelu_slope(plain, (int64_t)count, approximate, gelu, gelu);
-		assert_memory_equal(l.before, gelu, count * sizeof(float));
+		assert_memory_equal(l.kept, gelu, count * sizeof(float));
 	}
 	free(plain);
 	free(gelu);

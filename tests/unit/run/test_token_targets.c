@@ -1,5 +1,6 @@
-/* Models that predict tokens learn from samples that have some to predict, and refuse what has none: their loss would be
- * 0, and weight decay alone would train them. */
+/* Models that predict tokens learn from samples that have some to predict, and refuse what has none: their loss would
+ * be 0, and weight decay alone would train them. */
+#include "data/dataset.h"
 #include "unit/run/custom_loop.h"
 #include "unit/test_main.h"
 
@@ -113,7 +114,8 @@ static void test_samples_of_a_language_model_have_targets(void **state)
 	make_texts(&t, 0);
 	ls_batch batch = batch_of(&t);
 	t.sample[5].masked = 0;
-	assert_batch_fails(trainer, &batch, "sample 5 has no token to predict: batch.text[5].masked is 0");
+	assert_batch_fails(trainer, &batch,
+			   "sample 5: batch.text[5].masked is 0, but a language model needs at least one target");
 	forget_targets(&t);
 	assert_batch_fails(trainer, &batch, "ls_text_sample_set_targets()");
 	assert_int_equal(fingerprint(model), bits);
@@ -180,7 +182,7 @@ static void assert_set_fails(const char *name, const ls_dataset *set, ls_status 
 
 static void test_datasets_without_targets(void **state)
 {
-	const char *message = "dataset mine has no tokens to predict: info.masked_max is 0";
+	const char *message = "dataset mine has no tokens to predict, its masked_max is 0; ls_dataset_from_texts()";
 	ls_train_result result;
 	texts t, good;
 	(void)state;
@@ -220,6 +222,30 @@ static void test_samples_without_targets(void **state)
 	assert_ok(ls_dataset_from_texts(&set, &info, t.sample, NULL));
 	assert_set_fails("bert-tiny", set, LS_EMISMATCH, "no sample of dataset mine has a token to predict");
 	ls_dataset_free(set);
+}
+
+/* A dataset without samples, which ls_dataset_new() refuses, is an error of its own, with and without masked_max. */
+static void test_an_empty_dataset(void **state)
+{
+	static const char *const models[] = { "gpt-nano", "bert-tiny" };
+	texts t;
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		make_texts(&t, i % 2);
+		ls_dataset *set = make_set(&t, i % 2 ? 2 : 1);
+		set->info.samples = 0;
+		set->info.masked_max *= i / 2;
+		assert_set_fails(models[i % 2], set, LS_EINVALID, "dataset mine has no samples to");
+		ls_dataset_free(set);
+	}
+	ls_model *model = make_text_model("bert-tiny");
+	ls_trainer *trainer = make_trainer(model);
+	ls_dataset *set = make_set(&t, 5); /* nor would its classes fit */
+	set->info.samples = 0;
+	assert_fails(ls_trainer_run(trainer, set, 0, NULL), LS_EINVALID, "dataset mine has no samples to train on");
+	ls_dataset_free(set);
+	ls_trainer_free(trainer);
+	ls_model_free(model);
 }
 
 static void test_some_samples_in_pretraining_have_none(void **state)
@@ -319,5 +345,6 @@ static void test_a_corpus_in_memory_has_its_bits(void **state)
 }
 
 TEST_MAIN(test_samples_of_a_language_model_have_targets, test_a_batch_in_pretraining_has_masked_tokens,
-	  test_datasets_without_targets, test_samples_without_targets, test_some_samples_in_pretraining_have_none,
-	  test_labels_become_targets, test_texts_are_checked, test_a_corpus_in_memory_has_its_bits)
+	  test_datasets_without_targets, test_samples_without_targets, test_an_empty_dataset,
+	  test_some_samples_in_pretraining_have_none, test_labels_become_targets, test_texts_are_checked,
+	  test_a_corpus_in_memory_has_its_bits)

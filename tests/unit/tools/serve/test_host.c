@@ -66,4 +66,28 @@ static void test_others(void **state)
 	check(longest, 0);
 }
 
-TEST_MAIN(test_this_machine, test_others)
+static void check_shown(const char *host, const char *expected)
+{
+	char shown[64];
+
+	assert_string_equal(ls_host_printable(shown, sizeof(shown), host), expected);
+}
+
+static void test_what_is_shown(void **state)
+{
+	char longest[600], start[64];
+	(void)state;
+	check_shown("evil.example:8080", "evil.example:8080");
+	check_shown("[::1]:80", "[::1]:80");
+	check_shown("Node-7_b", "Node-7_b");
+	check_shown("", "");
+	check_shown("a'b\"c\\d\x1b[2J\xff\xc3\xa9<b> %s\n", "a?b?c?d?[2J???"
+							    "?b???s?");
+	memset(longest, '\'', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	memset(start, '?', 60);
+	memcpy(start + 60, "...", 4);
+	check_shown(longest, start);
+}
+
+TEST_MAIN(test_this_machine, test_others, test_what_is_shown)
