@@ -50,6 +50,7 @@ typedef struct ls_snapshots {
 	ls_memory_facts *all;  /* (nodes, LS_SNAPSHOTS_FOUND) */
 	ls_memory_facts found; /* of the newest that is whole; sequence 0: none */
 	int is_used;           /* the run goes on from it */
+	int has_spoiled;       /* it could not be read to its end: the first node's stores have part of it */
 	uint64_t on_disk;      /* then: the step of the newest checkpoint */
 } ls_snapshots;
 
