@@ -46,8 +46,8 @@
 #include "cluster/slurm.h"
 #include "cluster/suspects.h"
 
-/* Seconds: between two looks at the list and at silent hosts; for hosts' answers after a loss where names may have to be
- * resolved; for a fresh list after a failure; and after which a start on a host counts as good. */
+/* Seconds: between two looks at the list and at silent hosts; for hosts' answers after a loss where names may have to
+ * be resolved; for a fresh list after a failure; and after which a start on a host counts as good. */
 static const double LOOK_S = 1, RESOLVE_S = 3, RECOVER_S = 5, GOOD_S = LS_MEMBER_ROW_S;
 enum { UNSTARTED_MOST = 3 }; /* starts in a row that fail although all hosts answer */
 
@@ -508,8 +508,8 @@ static ls_status after_no_start(supervisor *s)
 	return count_restart(s, why);
 }
 
-/* Before anything has trained, too few hosts that are fit are an error in the list: waiting would not mend it. Nor would
- * it to leave out hosts that nobody named: the run would go on alone. */
+/* Before anything has trained, too few hosts that are fit are an error in the list: waiting would not mend it. Nor
+ * would it to leave out hosts that nobody named: the run would go on alone. */
 static ls_status after_unfit(supervisor *s)
 {
 	ls_host *hosts;

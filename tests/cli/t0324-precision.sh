@@ -1,6 +1,7 @@
 #!/bin/bash
-# --precision bf16: one set of bits on any instruction set, threads and devices, with every optimizer, after a resume, of linear
-# layers and of convolutions; as good as fp32; evaluation and prediction in the run's precision; replays and plans know it.
+# --precision bf16: one set of bits on any instruction set, threads and devices, with every optimizer, after a resume,
+# of linear layers and of convolutions; as good as fp32; evaluation and prediction in the run's precision; replays and
+# plans know it.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

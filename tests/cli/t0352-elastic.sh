@@ -1,6 +1,6 @@
 #!/bin/bash
-# The supervisor of --elastic, with a stand-in for mpirun that acts out what hosts and nodes do: which hosts it blames, tries again
-# and leaves out, and how often.
+# The supervisor of --elastic, with a stand-in for mpirun that acts out what hosts and nodes do: which hosts it blames,
+# tries again and leaves out, and how often.
 # shellcheck disable=SC2016,SC2317 # plays are for another shell; functions are called by ok and wait_for
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

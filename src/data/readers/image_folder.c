@@ -343,7 +343,7 @@ static ls_status find_bad(folder *f, const ls_dataset_options *o)
 	return status;
 }
 
-/* ---- mean and deviation ------------------------------------------------------------------------------------------- */
+/* ---- mean and deviation ------------------------------------------------------------------------------------------ */
 
 /* Of the images that can be read, used in this training or not: as other readers of images measure. */
 static ls_status read_to_measure(void *self, uint64_t index, uint8_t *bytes, int32_t *label)

@@ -315,7 +315,8 @@ static void test_copies(void **state)
 	assert_int_equal(got, expected);
 }
 
-/* They were whole when they were found: a shard is gone when it is read. The run goes on from the disk, or begins anew. */
+/* They were whole when they were found: a shard is gone when it is read. The run goes on from the disk, or begins anew.
+ * */
 static void test_gone_meanwhile(void **state)
 {
 	const layout two = { "mlp", "adam", "allreduce", "fp32", 0.9, 2, 0, STEPS };
