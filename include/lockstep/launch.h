@@ -97,7 +97,8 @@ typedef struct ls_elastic_options {
  * happened to; a host that comes back or is new makes the nodes stop with a checkpoint and start again with it, soon
  * for the first time, and less often where hosts change again and again. A host that fails three times in a row is left
  * out for a minute, then for longer; so is one with which a start fails before it trains, where others trained before.
- * Any other failure that another start would come to as well ends the run. Lines that begin with "Elastic:" report it on standard output.
+ * Any other failure that another start would come to as well ends the run. Lines that begin with "Elastic:" report it
+ * on standard output.
  */
 LS_API ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code);
 

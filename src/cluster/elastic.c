@@ -15,8 +15,8 @@
  *  1. At most one start is under way, and it ends with this process (launch.c). What is left of an earlier one, on a
  *     host that was cut off, ends by itself, and cannot publish (checkpoint/generation.h).
  *  2. A failure that another start would come to as well (bad settings, a full disk, a loss that is not finite) ends
- *     the run; only lost nodes are started again, max_restarts times (pace.h). Whom a host that joins would end the run
- *     for, by another version or other data, does without it (suspects.h).
+ *     the run; only lost nodes are started again, max_restarts times (pace.h). A joining host with
+ *     another version or other data is left out instead of ending the run (suspects.h).
  *  3. The list of hosts is read, and names are resolved, by a thread beside (look.h): what hangs there delays a restart
  *     by RECOVER_S at most, and none after the one that showed it. This thread asks only hosts at known addresses.
  *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is
@@ -46,9 +46,9 @@
 #include "cluster/slurm.h"
 #include "cluster/suspects.h"
 
-/* Seconds: between two looks at the list and at silent hosts; for hosts' answers after a loss, and where names may have
- * to be resolved; for a fresh list after a failure; and after which a start on a host counts as good. */
-static const double LOOK_S = 1, ANSWER_S = 1, RESOLVE_S = 3, RECOVER_S = 5, GOOD_S = LS_MEMBER_ROW_S;
+/* Seconds: between two looks at the list and at silent hosts; for hosts' answers after a loss where names may have to
+ * be resolved; for a fresh list after a failure; and after which a start on a host counts as good. */
+static const double LOOK_S = 1, RESOLVE_S = 3, RECOVER_S = 5, GOOD_S = LS_MEMBER_ROW_S;
 enum { UNSTARTED_MOST = 3 }; /* starts in a row that fail although all hosts answer */
 
 typedef struct supervisor {
@@ -101,6 +101,15 @@ static void begin_look(supervisor *s)
 	ls_look_begin(&s->look, known, count);
 }
 
+static void say_excluded(supervisor *s, const char *name, const char *because)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "%s; excluded for %.0f s", because, ls_members_find(&s->members, name)->out_s);
+	ls_log_line("Elastic: host %s %s", name, why);
+	ls_host_log_host(&s->log, ls_clock_wall(), name, "out", why);
+}
+
 /* That a host does not answer is no news before it has, nor of one that nodes run on. */
 static void take_answer(supervisor *s, const ls_reach *reach)
 {
@@ -119,8 +128,11 @@ static void take_answer(supervisor *s, const ls_reach *reach)
 	ls_members_set_silent(&s->members, name, 1);
 	if (was_silent || !member->is_silent || !takes_part(s, name))
 		return;
-	if (!member->has_answered) /* it may be an alias: where nobody else is left, it is tried again */
+	if (!member->has_answered) { /* it may be an alias: where nobody else is left, it is tried again */
 		ls_members_doubt(&s->members, name, ls_clock_seconds(), LS_MEMBER_OUT_S);
+		say_excluded(s, name, "does not answer");
+		return;
+	}
 	ls_log_line("Elastic: host %s does not answer; excluded until it does", name);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, "silent", "does not answer");
 }
@@ -398,7 +410,7 @@ static void ask_known(supervisor *s)
 			list[count++] = (ls_reach){ .host = s->now[i].name, .address = member->address, .is_asked = 1 };
 	}
 	if (list)
-		ls_reach_ask(list, count, ANSWER_S, NULL);
+		ls_reach_ask(list, count, LS_REACH_ANSWER_S, NULL);
 	for (size_t i = 0; list && i < count; i++)
 		take_answer(s, &list[i]);
 	free(list);
@@ -415,15 +427,6 @@ static ls_status count_restart(supervisor *s, const char *why)
 		       LS_PACE_GOOD_S / 60, s->options->run);
 }
 
-static void say_excluded(supervisor *s, const char *name, const char *because)
-{
-	char why[128];
-
-	snprintf(why, sizeof(why), "%s; excluded for %.0f s", because, ls_members_find(&s->members, name)->out_s);
-	ls_log_line("Elastic: host %s %s", name, why);
-	ls_host_log_host(&s->log, ls_clock_wall(), name, "out", why);
-}
-
 /* The host of a node that was lost. One whose silence could not be asked for may be off; of the others, only a row of
  * failures is their own fault. */
 static void blame(supervisor *s, const char *name)
@@ -434,7 +437,7 @@ static void blame(supervisor *s, const char *name)
 
 	if (!s->watch.is_killed && !member->has_answered && !ls_host_is_here(name)) {
 		ls_members_doubt(&s->members, name, now, s->look.asks ? LS_MEMBER_OUT_S : LS_SLURM_DOUBT_S);
-		say_excluded(s, name, "was lost, and may be off");
+		say_excluded(s, name, "stopped responding");
 	} else if (s->faults.every <= 0 && ls_members_blame(&s->members, name, now)) {
 		snprintf(because, sizeof(because), "failed %d times in a row", LS_MEMBER_FAILURES);
 		say_excluded(s, name, because);
@@ -505,14 +508,15 @@ static ls_status after_no_start(supervisor *s)
 	return count_restart(s, why);
 }
 
-/* Before anything has trained, too few hosts that are fit are an error in the list: waiting would not mend it. */
+/* Before anything has trained, too few hosts that are fit are an error in the list: waiting would not mend it. Nor
+ * would it to leave out hosts that nobody named: the run would go on alone. */
 static ls_status after_unfit(supervisor *s)
 {
 	ls_host *hosts;
 
 	s->unstarted = 0;
 	ls_log_line("Elastic: %s", s->watch.why);
-	if (!exclude_suspects(s, 0))
+	if (!exclude_suspects(s, !s->has_trained))
 		return ls_fail(LS_EIO, "%s", s->watch.why);
 	size_t left = usable(s, &hosts);
 	free(hosts);

@@ -427,7 +427,7 @@ static ls_status judge(launch *l, int *exit_code)
 		return ls_fail(LS_EINTERRUPTED, "stopped on request");
 	if (l->late || l->killed || *exit_code >= 128 + NSIG) /* mpirun's own numbers mean nothing to others */
 		*exit_code = 1;
-	if (l->late || is_unstarted(l))
+	if ((l->late || is_unstarted(l)) && !l->output.has_hidden)
 		return fail_start(l);
 	if (reported && *exit_code)
 		return LS_OK;
@@ -524,6 +524,15 @@ static int is_unfit(const launch *l, int exit_code)
 	return o->is_unfit || has_left_unsaid(l);
 }
 
+/* The run ends with it. It was kept from the user where it came before "nodes train" did, which takes another way, or
+ * when the start was late. */
+static void learn_failed(launch *l)
+{
+	l->watch->outcome = LS_OUTCOME_ENDED;
+	if (l->output.has_hidden)
+		ls_launch_output_show_failure(&l->output, ls_clock_seconds());
+}
+
 static void learn(launch *l, int exit_code)
 {
 	ls_launch_watch *w = l->watch;
@@ -538,7 +547,7 @@ static void learn(launch *l, int exit_code)
 	else if (is_unfit(l, exit_code))
 		learn_unfit(l, exit_code);
 	else if (l->output.nodes_failed)
-		w->outcome = LS_OUTCOME_ENDED;
+		learn_failed(l);
 	else if (exit_code == 0)
 		w->outcome = l->regroup > 0 ? LS_OUTCOME_REGROUP : LS_OUTCOME_ENDED;
 	else if (l->late || is_unstarted(l)) {

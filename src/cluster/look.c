@@ -8,8 +8,6 @@
 #include "base/status.h"
 #include "cluster/host_list.h"
 
-static const double answer_s = 1;
-
 ls_status ls_look_start(ls_look *k, const ls_elastic_options *options, int asks)
 {
 	*k = (ls_look){ .hosts = options->hosts, .discover = options->discover, .asks = asks };
@@ -32,7 +30,7 @@ static ls_status ask(ls_look *k)
 	for (size_t i = 0; i < k->count; i++)
 		k->reaches[i] =
 			(ls_reach){ .host = k->found[i].name, .is_asked = k->asks && !is_known(k, k->found[i].name) };
-	ls_reach_ask(k->reaches, k->count, answer_s, &k->is_cancelled);
+	ls_reach_ask(k->reaches, k->count, LS_REACH_ANSWER_S, &k->is_cancelled);
 	return LS_OK;
 }
 

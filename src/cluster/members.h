@@ -61,7 +61,7 @@ void ls_members_exclude(ls_members *members, const char *name, double now);
 void ls_members_doubt(ls_members *members, const char *name, double now, double first_s);
 /* A start failed because of this host; 1: it is left out from now on, for member->out_s. */
 int ls_members_blame(ls_members *members, const char *name, double now);
-/* A start on this host trained well. */
+/* A start on this host lasted LS_MEMBER_ROW_S. */
 void ls_members_clear(ls_members *members, const char *name);
 /* A start on these hosts has begun to train. */
 void ls_members_train(ls_members *members, const ls_host *hosts, size_t count);

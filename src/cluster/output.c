@@ -340,10 +340,17 @@ static void take_failure(ls_launch_output *output, const char *message, double n
 	output->nodes_failed = 1;
 	if (!output->failed[0])
 		snprintf(output->failed, sizeof(output->failed), "%s", message);
-	if (output->hides_failures && output->trains == 0)
+	if (output->hides_failures && output->trains == 0) {
 		output->nodes_reported = 1;
-	else
+		output->has_hidden = 1;
+	} else {
 		take_last(output, message, 1, now);
+	}
+}
+
+void ls_launch_output_show_failure(ls_launch_output *output, double now)
+{
+	hold(output, output->failed, 1, now);
 }
 
 static void take_text(ls_launch_output *output, const char *line, double now)

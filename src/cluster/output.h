@@ -48,6 +48,7 @@ typedef struct ls_launch_output {
 	int nodes_failed;    /* and not because it has lost another */
 	char failed[1024];   /* the first such report; "": none */
 	int hides_failures;  /* until nodes train, such reports are the supervisor's, and not passed on */
+	int has_hidden;      /* one was not */
 	char lost[1024];     /* the first report of a node that was lost; "": none */
 	int is_watched;      /* such reports are the supervisor's, and not passed on */
 	int hides_stops;     /* nor are those of nodes that stop */
@@ -79,6 +80,9 @@ void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t c
 
 /* Pass on what has waited long enough; with `all`, everything, a last line without an end, too. */
 void ls_launch_output_flush(ls_launch_output *output, double now, int all);
+
+/* The first failure that was not passed on (has_hidden) is the run's after all: it waits as a last line does. */
+void ls_launch_output_show_failure(ls_launch_output *output, double now);
 
 /* Take the lines that wait as one text, "a; b", into out: they are not passed on any more. */
 void ls_launch_output_explain(ls_launch_output *output, char *out, size_t size);

@@ -27,6 +27,8 @@ typedef struct ls_reach {
 	int answers;
 } ls_reach;
 
+#define LS_REACH_ANSWER_S 1.0 /* in which a host that is up answers */
+
 /* Whether each of the hosts answers within `seconds`. This host does. *cancel ends it after the name under way; NULL:
  * nobody does. */
 void ls_reach_ask(ls_reach *list, size_t count, double seconds, const atomic_int *cancel);

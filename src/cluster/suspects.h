@@ -3,7 +3,8 @@
  *
  * Hosts that trained before are above suspicion while there are others: what has changed is who joined. Those of them
  * that the report names are left out. Where it names none, all but the first are: it is tried alone, and left out by
- * itself when that fails, so that one bad host does not keep good ones away.
+ * itself when that fails, so that one bad host does not keep good ones away. Before
+ * anything has trained only those that are named are (exclude_suspects()).
  */
 #ifndef LS_CLUSTER_SUSPECTS_H
 #define LS_CLUSTER_SUSPECTS_H

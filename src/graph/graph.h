@@ -92,8 +92,8 @@ void ls_graph_fuse(ls_graph *graph);
 ls_status ls_graph_freeze(ls_graph *graph, const char *patterns);
 
 /*
- * precision.c: compute the products of convolutions, linear layers and attention in bf16, of layers alone in bf16-amx or
- * bf16-layers, forward and backward, or all in fp32. `auto` is resolved to what ls_precision_choose() finds.
+ * precision.c: compute the products of convolutions, linear layers and attention in bf16, of layers alone in bf16-amx
+ * or bf16-layers, forward and backward, or all in fp32. `auto` is resolved to what ls_precision_choose() finds.
  */
 ls_status ls_graph_set_precision(ls_graph *graph, const char *precision);
 

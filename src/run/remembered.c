@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "checkpoint/checkpoint.h"
@@ -92,11 +93,18 @@ static int is_known(const ls_train_options *stored, const ls_setting *row)
 	return row->kind != LS_SETTING_STRING || *(const char *const *)((const char *)stored + row->offset);
 }
 
+/* A run of an earlier version, whose bf16 is called bf16-layers now: the line that began it also continues it, however
+ * often. */
+static int means_layers(const ls_train_options *o, const ls_train_options *stored)
+{
+	return strcmp(o->precision, "bf16") == 0 && stored->precision && strcmp(stored->precision, "bf16-layers") == 0;
+}
+
 static int is_taken(const ls_train_options *o, const ls_train_options *stored, int as_many, const ls_setting *row)
 {
 	char own[4096];
 
-	if (strcmp(row->name, "precision") == 0 && strcmp(o->precision, "auto") == 0)
+	if (strcmp(row->name, "precision") == 0 && (strcmp(o->precision, "auto") == 0 || means_layers(o, stored)))
 		return 1;
 	if ((row->marks & LS_SETTING_ONCE) || is_meant(o, row) || !is_known(stored, row))
 		return 0;
@@ -172,7 +180,9 @@ ls_status ls_recall(ls_train_options *out, ls_train_stored *stored, const ls_tra
 	if (status == LS_OK)
 		status = ls_settings_from_json(stored, text, "the run");
 	free(text);
-	if (status == LS_OK)
-		take_all(out, o, stored, nodes);
-	return status;
+	LS_TRY(status);
+	if (is_first && means_layers(o, &stored->options))
+		ls_log_note("the run goes on in bf16-layers, which is what options.precision bf16 was when it began");
+	take_all(out, o, stored, nodes);
+	return LS_OK;
 }

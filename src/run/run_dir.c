@@ -359,6 +359,16 @@ static uint64_t step_of(const char *checkpoint)
 	return name && sscanf(name, "/step-%llu", &step) == 1 ? step : 0;
 }
 
+/* A model in memory has lent its first weights, and snapshots were read over them. */
+static ls_status fail_overwritten(const ls_train_options *o)
+{
+	return ls_fail(LS_EFORMAT,
+		       "%s has no checkpoint, and the weights of options.model_handle, which the run began with, were "
+		       "overwritten by a snapshot in memory that is damaged: make the model again, and start again "
+		       "with options.resume",
+		       o->run);
+}
+
 static ls_status load_newest(const ls_setup *s, ls_snapshots *memory, ls_ckpt_progress *position)
 {
 	char checkpoint[4096];
@@ -369,7 +379,7 @@ static ls_status load_newest(const ls_setup *s, ls_snapshots *memory, ls_ckpt_pr
 	if (memory->found.sequence > 0 && is_known && memory->on_disk < memory->found.progress.step)
 		return use_memory(s, memory, position);
 	if (found == LS_ENOTFOUND)
-		return start_again(s, position);
+		return memory->has_spoiled && s->lender ? fail_overwritten(s->options) : start_again(s, position);
 	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
 }
 
@@ -453,6 +463,7 @@ static ls_status begin_from_disk(const ls_setup *s, ls_snapshots *memory, ls_ckp
 	ls_status status = LS_OK;
 
 	memory->is_used = 0;
+	memory->has_spoiled = 1;
 	memory->found = (ls_memory_facts){ 0 };
 	*position = (ls_ckpt_progress){ 0 };
 	if (ls_setup_is_first(s)) {

@@ -262,9 +262,9 @@ static ls_status make_block(ls_snapshots *s)
 	return s->block ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a snapshot's %zu bytes", s->room);
 }
 
-/* Where there is no room because of what earlier starts have left, that goes first (invariant 2): one snapshot less for a
- * while, rather than none on this node for all of this start. All nodes have read it. The plan says so where a file that
- * is too much would end the process, not fail. */
+/* Where there is no room because of what earlier starts have left, that goes first (invariant 2): one snapshot less for
+ * a while, rather than none on this node for all of this start. All nodes have read it. The plan says so where a file
+ * that is too much would end the process, not fail. */
 static ls_status make_file(ls_snapshots *s)
 {
 	const ls_node_trainer *t = s->setup->trainer;

@@ -13,7 +13,8 @@
  * Invariants
  *  1. No node begins a snapshot before all have the one before.
  *  2. The snapshots of earlier starts stay until all nodes have one of this start; but on a node without room for both
- *     they go when its file is made, and a loss before the first snapshot of this start is made up for from disk.
+ *     they go when its file is made, and a loss before this start's first snapshot is recovered from the other nodes'
+ *     copies if they are whole, else from disk.
  *  3. A snapshot is never what a run cannot do without: where there is no memory for it, the checkpoints on disk are.
  *
  * Cost: a copy of the parameters and of two shards on every node; a shard over the network, of neighbours at the same
@@ -50,6 +51,7 @@ typedef struct ls_snapshots {
 	ls_memory_facts *all;  /* (nodes, LS_SNAPSHOTS_FOUND) */
 	ls_memory_facts found; /* of the newest that is whole; sequence 0: none */
 	int is_used;           /* the run goes on from it */
+	int has_spoiled;       /* it could not be read to its end: the first node's stores have part of it */
 	uint64_t on_disk;      /* then: the step of the newest checkpoint */
 } ls_snapshots;
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# --precision bf16: one set of bits on any instruction set, threads and devices, with every optimizer, after a resume, of linear
-# layers and of convolutions; as good as fp32; evaluation and prediction in the run's precision; replays and plans know it.
+# --precision bf16: one set of bits on any instruction set, threads and devices, with every optimizer, after a resume,
+# of linear layers and of convolutions; as good as fp32; evaluation and prediction in the run's precision; replays and
+# plans know it.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -34,6 +35,18 @@ ok "to bits of its own" test "$layers" != "$bf16" -a "$layers" != "$plain"
 run "$LOCKSTEP" "${text[@]}" --steps 2 --devices 1 --precision bf16-layers --run layers
 run "$LOCKSTEP" train --run layers --resume --steps 4
 is "which a resumed run keeps" "$status $(fingerprint "$out")" "0 $layers"
+fails_with "and which is not changed" 1 'precision was bf16-layers, now fp32' \
+	"$LOCKSTEP" train --run layers --resume --steps 5 --precision fp32
+# Such a run, and the line that began it, as in a Slurm script that is requeued, again and again.
+run "$LOCKSTEP" "${text[@]}" --steps 2 --devices 1 --precision bf16-layers --run before
+sed -i 's/"version": 3/"version": 2/; s/"bf16-layers"/"bf16"/' before/run.json
+grep -q '"precision": "bf16"' before/run.json || test_note "$(cat before/run.json)"
+for steps in 3 4; do
+	run "$LOCKSTEP" "${text[@]}" --steps $steps --devices 1 --precision bf16 --run before --resume
+	like "an earlier version's run goes on with the line that began it, to step $steps" "$status $err" \
+		'^0 the run goes on in bf16-layers, which is what --precision bf16 was when it began'
+done
+is "to its bits" "$(fingerprint "$out")" "$layers"
 no_attention=(train --model cnn --data glyphs --samples 12 --test-samples 4 --batch 6 --steps 2 --eval-every 0 --precision)
 run "$LOCKSTEP" "${no_attention[@]}" bf16
 one=$(fingerprint "$out")

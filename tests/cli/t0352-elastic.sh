@@ -1,6 +1,6 @@
 #!/bin/bash
-# The supervisor of --elastic, with a stand-in for mpirun that acts out what hosts and nodes do: which hosts it blames, tries again
-# and leaves out, and how often.
+# The supervisor of --elastic, with a stand-in for mpirun that acts out what hosts and nodes do: which hosts it blames,
+# tries again and leaves out, and how often.
 # shellcheck disable=SC2016,SC2317 # plays are for another shell; functions are called by ok and wait_for
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -88,6 +88,12 @@ like "and says why" "$err" "^lockstep train: host $A cannot run /opt/lockstep: L
 act 'fails "the training sets of node 0 (127.0.0.1) and node 1 (127.0.0.2) have different samples"' --hosts $A:1,$B:1
 is "other data at the first start are an error" "$status $starts $err" \
 	"1 $A $B lockstep train: the training sets of node 0 ($A) and node 1 ($B) have different samples"
+act 'cannot_run elsewhere.example' --hosts $A:1,$B:1
+is "at the first start: where no host of the list is named, nobody is left out" "$status $starts" "1 $A $B"
+like "and the report ends the run" "$err" '^lockstep train: host elsewhere.example cannot run /opt/lockstep: '
+hosts_are $A $B
+act "$joins; say 'lockstep: node fails: lockstep train: the disk is full'; trains; exit 1" --hosts @hosts
+is "such a report may overtake the line of the step" "$status $starts $err" "1 $A $B;$A $B $C lockstep train: the disk is full"
 hosts_are $A $B
 act "$joins; trains; fails 'the disk is full'" --hosts @hosts
 is "what fails after a step has been trained ends the run, whoever has joined" "$status $starts $err" "1 $A $B;$A $B $C lockstep train: the disk is full"
@@ -99,7 +105,7 @@ is "hosts that never answered are not missed after a loss" "$status $starts" \
 	"0 $A alias-b alias-c;$A alias-b alias-c;$A alias-b alias-c;$A alias-b"
 act 'trains; sleep 1.5; if has alias-c; then silent alias-c; fi; exit 0' --hosts $A:1,alias-b:1,alias-c:1
 is "one of them that is silent may be off" "$status $starts" "0 $A alias-b alias-c;$A alias-b"
-like "and is left out for a while" "$out" '^Elastic: host alias-c was lost, and may be off; excluded for 60 s$'
+like "and is left out for a while" "$out" '^Elastic: host alias-c stopped responding; excluded for 60 s$'
 act 'if has nowhere; then unreached "ssh: Could not resolve hostname nowhere"; fi; trains; exit 0' --hosts $A:1,nowhere:1
 is "at the first start, such a host is left out" "$status $starts" "0 $A nowhere;$A"
 

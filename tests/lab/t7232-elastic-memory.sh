@@ -1,11 +1,12 @@
 #!/bin/bash
-# What an elastic run goes on from: snapshots in memory, also of a host that is gone (its neighbour has a copy); the disk where two
-# neighbours are. How often they are taken, and what a lost host keeps.
+# What an elastic run goes on from: snapshots in memory, also of a host that is gone (its neighbour has a copy); the
+# disk where two neighbours are. How often they are taken, and what a lost host keeps.
 # shellcheck disable=SC2317 # functions are called by ok and wait_for
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Adam has state, which is sharded: without a neighbour's copy a lost host's would be missing. Nothing is written to disk before the end.
+# Adam has state, which is sharded: without a neighbour's copy a lost host's would be missing. Nothing is written to
+# disk before the end.
 job=(--model mlp --data glyphs --samples 330 --test-samples 100 --batch 64 --micro-batch 8 --schedule constant --optimizer adam --eval-every 0
 	--log-every 1 --timeout 4 --threads 1)
 never=1000000 steps=300
@@ -78,8 +79,9 @@ like "neighbours: goes on from disk" "$(sources neighbours)" '^new:3( snapshot:2
 
 # ---- how often -------------------------------------------------------------------------------------------------------
 cat >interval.py <<'PYTHON'
-# Each line has the seconds that the snapshot took and the steps until the next one: as many as make that 0.5 % of their time, by the time
-# of the steps before it, but at most four times as many as before. The lines' times are those of steps up to JITTER.
+# Each line has the seconds that the snapshot took and the steps until the next one: as many as make that 0.5 % of their
+# time, by the time of the steps before it, but at most four times as many as before. The lines' times are those of
+# steps up to JITTER.
 import json, math, sys
 SHARE, GROWTH, FIRST, JITTER, LEAST_S = 0.005, 4, 2, 0.03, 0.1
 lines = [l for l in map(json.loads, open(sys.argv[1])) if l["kind"] == "snapshot"]

@@ -1,5 +1,6 @@
 #!/bin/bash
-# --elastic with hosts that join and are not fit to: the run goes on without them. And with a disk that is full: it ends, at once.
+# --elastic with hosts that join and are not fit to: the run goes on without them. And with a disk that is full: it
+# ends, at once.
 # shellcheck disable=SC2317 # functions are called by ok and wait_for
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Memory under --elastic: a node that the kernel ends because its host has none left is started again; and snapshots of the start
-# before do not stand in the way of the next.
+# Memory under --elastic: a node that the kernel ends because its host has none left is started again; and snapshots of
+# the start before do not stand in the way of the next.
 # shellcheck disable=SC2317 # functions are called by ok and wait_for
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,8 @@ job=(--model mlp --data glyphs --samples 330 --batch 64 --micro-batch 8 --schedu
 tight=(--model resnet18 --data glyphs --samples 66 --batch 8 --micro-batch 4 --optimizer adam --schedule constant --eval-every 0 --log-every 1
 	--devices 1 --threads 1 --ckpt-every 100000 --snapshot-every 2)
 
-# Host c has what the run needs, and an eighth of its snapshots beside: the plan is in MB, in lines like "  total   368.10 MB".
+# Host c has what the run needs, and an eighth of its snapshots beside: the plan is in MB,
+# in lines like "  total   368.10 MB".
 run "$LOCKSTEP" train "${tight[@]}" --run planned --steps 1 --plan-memory
 part() { awk -v name="  $1 " 'index($0, name) == 1 { for (i = 2; i <= NF; i++) if ($i == "MB") { print int($(i - 1)); exit } }' <<<"$out"; }
 total=$(part total) snapshots=$(part "snapshots in memory")
@@ -52,11 +53,12 @@ ok "a snapshot is taken where there is just room for it" wait_for 90 has_snapsho
 kill -9 "$(node_on c)"
 wait $job_id 2>/dev/null
 number=$(cut -d ' ' -f 1 tight/.snapshots)
+like "a kill leaves them" "$(lab_memory "$number" c)" '^c lockstep-'
 step=$(($(grep -c '"kind": "step"' tight/metrics.jsonl) + 10))
 run timeout 120 "$lab" run --on c "$LOCKSTEP" train --resume --run tight --steps $step
 like "the next start goes on from it" "$status $err" '^0 .*from snapshots in memory'
 unlike "and has room for its own" "$err" 'no memory to spare|no snapshots in memory'
 is "which it took" "$(grep -c '"kind": "snapshot"' tight/metrics.jsonl | awk '{ print ($1 > 4) }')" 1
-is "none is left" "$(find /dev/shm -maxdepth 1 -name "lockstep-*-$number-*")" ""
+is "none is left" "$(lab_memory "$number")" ""
 
 test_end

@@ -5,9 +5,9 @@
  *     -> normalised
  *
  * Files come from outside: their size in pixels is checked before memory is taken for them, and what all threads of a
- * process take for it at the same time is limited (budget.h), so a thread has one decoded image at a time. A pixel is a number from 0
- * to 255, of 16-bit files with fractions, so that every source of images is normalised by one formula, that of
- * datasets: (pixel / 255 - mean) / deviation.
+ * process take for it at the same time is limited (budget.h), so a thread has one decoded image at a time. A pixel is a
+ * number from 0 to 255, of 16-bit files with fractions, so that every source of images is normalised by one formula,
+ * that of datasets: (pixel / 255 - mean) / deviation.
  */
 #ifndef LS_DATA_IMAGES_IMAGE_H
 #define LS_DATA_IMAGES_IMAGE_H

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "base/array.h"
@@ -342,7 +343,7 @@ static ls_status find_bad(folder *f, const ls_dataset_options *o)
 	return status;
 }
 
-/* ---- mean and deviation ------------------------------------------------------------------------------------------- */
+/* ---- mean and deviation ------------------------------------------------------------------------------------------ */
 
 /* Of the images that can be read, used in this training or not: as other readers of images measure. */
 static ls_status read_to_measure(void *self, uint64_t index, uint8_t *bytes, int32_t *label)
@@ -359,10 +360,9 @@ static uint64_t measured_key(const folder *f)
 	return f->good ? XXH64(f->good, f->count * sizeof(*f->good), f->key) : f->key;
 }
 
-static ls_status measure(folder *f, ls_normalisation *out)
+static ls_status measure_all(folder *f, ls_normalisation *out)
 {
-	char file[sizeof(f->cache_file) + 16];
-	int cores = ls_pin_cores(), found = 0;
+	int cores = ls_pin_cores();
 	const ls_image_source source = { .channels = f->shape.channels,
 					 .positions = (size_t)f->shape.height * (size_t)f->shape.width,
 					 .samples = f->count,
@@ -371,15 +371,30 @@ static ls_status measure(folder *f, ls_normalisation *out)
 					 .threads = cores < THREADS_MAX ? cores : THREADS_MAX,
 					 .slow = f->list.root };
 
+	return ls_normalisation_measure_source(out, &source);
+}
+
+/* All nodes of a host would measure the same at the same time, each by all cores: one does. */
+static ls_status measure(folder *f, ls_normalisation *out)
+{
+	char file[sizeof(f->cache_file) + 16];
+	int found = 0;
+
+	if (!f->cache_file[0])
+		return measure_all(f, out);
 	snprintf(file, sizeof(file), "%s.measured", f->cache_file);
-	if (f->cache_file[0])
-		LS_TRY(ls_measured_load(out, file, measured_key(f), f->shape.channels, &found));
+	LS_TRY(ls_measured_load(out, file, measured_key(f), f->shape.channels, &found));
 	if (found)
 		return LS_OK;
-	LS_TRY(ls_normalisation_measure_source(out, &source));
-	if (f->cache_file[0])
+	int lock = ls_measured_lock(file);
+	ls_status status = ls_measured_load(out, file, measured_key(f), f->shape.channels, &found);
+	if (status == LS_OK && !found)
+		status = measure_all(f, out);
+	if (status == LS_OK && !found)
 		ls_measured_save(out, file, measured_key(f));
-	return LS_OK;
+	if (lock >= 0)
+		close(lock);
+	return status;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */

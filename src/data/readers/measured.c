@@ -1,12 +1,17 @@
 #include "data/readers/measured.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "base/files.h"
+#include "base/log.h"
 
 #define MAGIC "lockstep measured images 1"
 enum { SUM_LINE = 17 }; /* 16 digits and the end of the line */
@@ -68,6 +73,22 @@ ls_status ls_measured_load(ls_normalisation *out, const char *path, uint64_t key
 	else
 		ls_normalisation_release(&n);
 	return status == LS_EMEMORY ? status : LS_OK;
+}
+
+int ls_measured_lock(const char *path)
+{
+	char file[4096];
+	int fd;
+
+	if ((size_t)snprintf(file, sizeof(file), "%s.lock", path) >= sizeof(file) ||
+	    ls_file_open_own(&fd, file, O_RDWR) != LS_OK)
+		return -1;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		ls_log_note("waiting for another process that measures the same images");
+		while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+			;
+	}
+	return fd;
 }
 
 void ls_measured_save(const ls_normalisation *n, const char *path, uint64_t key)

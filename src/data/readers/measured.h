@@ -14,6 +14,10 @@
 ls_status ls_measured_load(ls_normalisation *out, const char *path, uint64_t key, int channels, int *found);
 void ls_measured_save(const ls_normalisation *normalisation, const char *path, uint64_t key);
 
+/* One process measures; the others, also of other hosts that share the directory, wait here until the one before has
+ * saved. Close it then; -1: no lock. */
+int ls_measured_lock(const char *path);
+
 /* The text of such a file. */
 ls_status ls_measured_parse(ls_normalisation *out, const char *text, size_t bytes, uint64_t key, int channels,
 			    int *found);

@@ -433,9 +433,26 @@ static void failures_of_a_trial_are_kept(void **state)
 	}
 }
 
-TEST_MAIN(failures_of_a_trial_are_kept, lines_pass_and_banners_do_not, what_nodes_have_heard_is_kept, reasons_are_found,
-	  the_best_reason_stays, torn_dashes_do_not_matter, unknown_banners_are_shown,
-	  an_error_of_all_nodes_is_printed_once, lines_that_wait_can_explain, endless_lines_are_cut,
-	  nodes_know_more_than_mpirun, only_marked_lines_are_failures, open_mpis_tags_are_seen_through,
-	  mpis_own_lines_pass_only_while_the_job_runs, notes_tell_who_was_killed_first, notes_of_open_mpi_5_do_so_too,
-	  nodes_join)
+/* A failure may overtake the first node's line, which comes by another daemon: then it is the run's. */
+static void a_kept_failure_can_be_shown(void **state)
+{
+	scene s;
+	(void)state;
+	begin(&s);
+	s.output.hides_failures = 1;
+	give(&s, LS_LAUNCH_FAILS "lockstep train: first\n", 9, 4);
+	give(&s, LS_LAUNCH_TRAINS "\n", 9, 5);
+	assert_true(s.output.has_hidden && s.output.trains == 5);
+	ls_launch_output_show_failure(&s.output, 6);
+	ls_launch_output_flush(&s.output, 9, 1);
+	fflush(s.output.to);
+	assert_string_equal(s.shown, "lockstep train: first\n");
+	end(&s);
+}
+
+TEST_MAIN(failures_of_a_trial_are_kept, a_kept_failure_can_be_shown, lines_pass_and_banners_do_not,
+	  what_nodes_have_heard_is_kept, reasons_are_found, the_best_reason_stays, torn_dashes_do_not_matter,
+	  unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once, lines_that_wait_can_explain,
+	  endless_lines_are_cut, nodes_know_more_than_mpirun, only_marked_lines_are_failures,
+	  open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs, notes_tell_who_was_killed_first,
+	  notes_of_open_mpi_5_do_so_too, nodes_join)

@@ -60,6 +60,7 @@ static void who_is_left_out(void **state)
 	finds("..n", "nobody knows", "--x");
 	finds(".nnn", "nobody knows", "--xx"); /* b is tried alone */
 	finds("nnnn", "host c cannot run it", "--x-");
+	finds("nnnn", "nobody knows", "-xxx"); /* nobody is proven */
 }
 
 TEST_MAIN(names_in_reports, who_is_left_out)

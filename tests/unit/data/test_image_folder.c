@@ -18,30 +18,11 @@
 #include "data/readers/image_cache.h"
 #include "data/readers/image_list.h"
 #include "support/png_writer.h"
+#include "unit/data/image_folder_files.h"
 #include "unit/temp_dir.h"
 #include "unit/test_main.h"
 
-enum { SIDE = 6 };
-
 /* ---- making folders ---------------------------------------------------------------------------------------------- */
-
-/* A grey image, all pixels of one value; its folder is made. */
-static void put_image(const char *root, const char *name, int side, uint8_t value)
-{
-	char path[2048];
-	uint8_t *pixels = malloc((size_t)side * (size_t)side);
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	char *slash = strrchr(path, '/');
-	*slash = '\0';
-	assert_ok(ls_path_make(path));
-	*slash = '/';
-	memset(pixels, value, (size_t)side * (size_t)side);
-	png_file png = png_make((uint32_t)side, (uint32_t)side, 8, 0, pixels, (size_t)side, NULL, 0);
-	assert_ok(ls_file_put(path, png.bytes, png.size));
-	free(png.bytes);
-	free(pixels);
-}
 
 /* Declare another size in the header of a PNG file. */
 static void png_resize(uint8_t *png, uint32_t width, uint32_t height)
@@ -52,42 +33,6 @@ static void png_resize(uint8_t *png, uint32_t width, uint32_t height)
 	uint32_t sum = (uint32_t)crc32(0, png + 12, 17);
 	for (int i = 0; i < 4; i++)
 		png[29 + i] = (uint8_t)(sum >> (24 - 8 * i));
-}
-
-static size_t count_matches(const char *pattern)
-{
-	glob_t found = { 0 };
-	size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
-	globfree(&found);
-	return count;
-}
-
-/* `count` images of each of three classes; pixels of image i of class c are 40 c + i. */
-static void put_classes(const char *root, int count)
-{
-	static const char *const names[] = { "cat", "dog", "eel" };
-	for (int c = 0; c < 3; c++)
-		for (int i = 0; i < count; i++) {
-			char name[64];
-			snprintf(name, sizeof(name), "%s/%d.png", names[c], i);
-			put_image(root, name, SIDE, (uint8_t)(40 * c + i));
-		}
-}
-
-static ls_status open_set(ls_dataset **out, const char *root, ls_split split, const char *cache)
-{
-	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
-	o.name = root;
-	o.split = split;
-	o.cache = cache;
-	return ls_dataset_open(out, &o);
-}
-
-static ls_dataset *opened(const char *root, ls_split split, const char *cache)
-{
-	ls_dataset *set = NULL;
-	assert_ok(open_set(&set, root, split, cache));
-	return set;
 }
 
 static void expect_failure(const char *root, ls_split split, ls_status status, const char *part)
@@ -186,20 +131,6 @@ static void test_fewer_samples(void **state)
 
 /* ---- the cache --------------------------------------------------------------------------------------------------- */
 
-/* Bytes that are no image, behind the same name, size and time. */
-static void spoil(const char *image)
-{
-	struct stat facts;
-
-	assert_int_equal(stat(image, &facts), 0);
-	char *garbage = calloc(1, (size_t)facts.st_size);
-	int fd = open(image, O_WRONLY);
-	assert_true(fd >= 0 && write(fd, garbage, (size_t)facts.st_size) == facts.st_size);
-	assert_int_equal(futimens(fd, (struct timespec[]){ facts.st_atim, facts.st_mtim }), 0);
-	close(fd);
-	free(garbage);
-}
-
 static void test_decoded_once(void **state)
 {
 	char train[1200], cache[1200], image[1400];
@@ -227,83 +158,6 @@ static void test_decoded_once(void **state)
 	assert_int_equal(utimensat(AT_FDCWD, image, (struct timespec[]){ { .tv_sec = 9 }, { .tv_sec = 9 } }, 0), 0);
 	assert_fails(open_set(&other, train, LS_SPLIT_TRAIN, cache), LS_EFORMAT, "dog/3.png");
 	ls_dataset_free(set);
-}
-
-static void remove_matches(const char *pattern)
-{
-	glob_t found = { 0 };
-
-	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		assert_int_equal(unlink(found.gl_pathv[i]), 0);
-	globfree(&found);
-}
-
-/* Every training image, above 1,024 of them, as if they were IDX files; also where fewer are used. */
-static void test_measures_all(void **state)
-{
-	enum { PER_CLASS = 420 };
-	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
-	uint8_t *pixels = malloc((size_t)3 * PER_CLASS * SIDE * SIDE);
-	ls_normalisation wanted = { 0 };
-	char train[1200];
-
-	snprintf(train, sizeof(train), "%s/train", (char *)*state);
-	put_classes(train, PER_CLASS);
-	put_image(*state, "test/cat/0.png", SIDE, 1);
-	for (int i = 0; i < 3 * PER_CLASS; i++)
-		memset(pixels + (size_t)i * SIDE * SIDE, (uint8_t)(40 * (i / PER_CLASS) + i % PER_CLASS), SIDE * SIDE);
-	assert_ok(ls_normalisation_measure(&wanted, pixels, 3 * PER_CLASS, 1, SIDE * SIDE));
-	o.name = *state;
-	o.cache = "off";
-	for (int round = 0; round < 3; round++) { /* all, some, test images */
-		ls_dataset *set = NULL;
-		o.samples = round == 1 ? 30 : 0;
-		o.split = round == 2 ? LS_SPLIT_TEST : LS_SPLIT_TRAIN;
-		assert_ok(ls_dataset_open(&set, &o));
-		assert_true(ls_normalisation_equal(ls_dataset_normalisation(set), &wanted));
-		ls_dataset_free(set);
-	}
-	ls_normalisation_release(&wanted);
-	free(pixels);
-}
-
-/* Mean and deviation are kept beside the cache, and do not need it; what is kept is of these images alone. */
-static void test_measured_once(void **state)
-{
-	char train[1200], cache[1200], kept[1400], decoded[1400], image[1400];
-	ls_dataset *set = NULL;
-	glob_t found = { 0 };
-	size_t bytes;
-
-	snprintf(train, sizeof(train), "%s/set", (char *)*state);
-	snprintf(cache, sizeof(cache), "%s/cache", (char *)*state);
-	snprintf(kept, sizeof(kept), "%s/*.measured", cache);
-	snprintf(decoded, sizeof(decoded), "%s/*.cache", cache);
-	snprintf(image, sizeof(image), "%s/dog/3.png", train);
-	put_classes(train, 20);
-	ls_dataset_free(opened(train, LS_SPLIT_TRAIN, cache));
-	assert_int_equal(count_matches(kept), 1);
-	spoil(image);
-	remove_matches(decoded);
-	ls_dataset_free(opened(train, LS_SPLIT_TRAIN, cache));
-	assert_fails(open_set(&set, train, LS_SPLIT_TRAIN, "off"), LS_EFORMAT, "dog/3.png");
-	assert_int_equal(glob(kept, 0, NULL, &found), 0);
-	uint8_t *whole = take_file(found.gl_pathv[0], &bytes);
-	for (size_t at = 0; at < bytes; at++) { /* damaged, it is no use */
-		whole[at] ^= 1;
-		put_file(found.gl_pathv[0], whole, bytes);
-		whole[at] ^= 1;
-		assert_fails(open_set(&set, train, LS_SPLIT_TRAIN, cache), LS_EFORMAT, "dog/3.png");
-	}
-	put_file(found.gl_pathv[0], whole, bytes);
-	ls_dataset_free(opened(train, LS_SPLIT_TRAIN, cache));
-	free(whole);
-	globfree(&found);
-	put_image(train, "cat/more.png", SIDE, 9); /* another folder now */
-	put_image(train, "cat/less.png", SIDE, 8);
-	put_image(train, "cat/least.png", SIDE, 7);
-	assert_fails(open_set(&set, train, LS_SPLIT_TRAIN, cache), LS_EFORMAT, "dog/3.png");
 }
 
 /* Records that were never written, written in part, or cut off are absent; another key starts anew. */
@@ -638,5 +492,5 @@ static void test_mistakes(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_train_and_test_folders, test_split_by_name, test_fewer_samples,
-	       test_decoded_once, test_measures_all, test_measured_once, test_records, test_skip_bad, test_captions,
-	       test_bomb, test_shape, test_kept_list, test_damaged_list, test_mistakes)
+	       test_decoded_once, test_records, test_skip_bad, test_captions, test_bomb, test_shape, test_kept_list,
+	       test_damaged_list, test_mistakes)

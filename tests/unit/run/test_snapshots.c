@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <lockstep/model.h>
+
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -91,7 +93,7 @@ static ls_train_options job(const layout *l, const char *run)
 }
 
 /* What node 0 says, for all. */
-static char heard[8192];
+static char heard[8192], failure[1024];
 
 /* A run whose snapshots go when it has just decided to use them. */
 static const char *spoiled;
@@ -113,6 +115,21 @@ static ls_status train_heard(gang_node *self, ls_comm *comm)
 	return train_node(self, comm);
 }
 
+/* Every node has a model in memory. */
+static int lends;
+
+static ls_model *lend(uint64_t seed)
+{
+	ls_model_options options = LS_MODEL_OPTIONS_INIT;
+	ls_model *model = NULL;
+	options.name = "mlp";
+	options.channels = 1;
+	options.height = options.width = 28;
+	options.classes = 10;
+	assert_ok(ls_model_new_named(&model, &options, seed));
+	return model;
+}
+
 /* How all nodes end; node 1 reads no more than `left` samples. */
 static ls_status train(const layout *l, const char *run, int resume, long left, uint64_t *fingerprint)
 {
@@ -132,6 +149,8 @@ static ls_status train(const layout *l, const char *run, int resume, long left, 
 		nodes[i].options = job(l, run);
 		nodes[i].options.resume = resume;
 		nodes[i].options.train_set = sets[i];
+		if (lends)
+			nodes[i].options.model_handle = lend(nodes[i].options.seed);
 	}
 	heard[0] = '\0';
 	gang_run(nodes, sizeof(*nodes), l->nodes, train_heard);
@@ -140,7 +159,9 @@ static ls_status train(const layout *l, const char *run, int resume, long left, 
 		if (left == LONG_MAX && nodes[i].gang.status != LS_OK)
 			print_error("node %d: %s\n", i, nodes[i].gang.message);
 		ls_dataset_free(sets[i]);
+		ls_model_free(nodes[i].options.model_handle);
 	}
+	snprintf(failure, sizeof(failure), "%s", nodes[0].gang.message);
 	*fingerprint = nodes[0].result.fingerprint;
 	return status;
 }
@@ -294,7 +315,8 @@ static void test_copies(void **state)
 	assert_int_equal(got, expected);
 }
 
-/* They were whole when they were found: a shard is gone when it is read. The run goes on from the disk, or begins anew. */
+/* They were whole when they were found: a shard is gone when it is read. The run goes on from the disk, or begins anew.
+ * */
 static void test_gone_meanwhile(void **state)
 {
 	const layout two = { "mlp", "adam", "allreduce", "fp32", 0.9, 2, 0, STEPS };
@@ -313,6 +335,26 @@ static void test_gone_meanwhile(void **state)
 	assert_int_equal(count_files(run, "*", 0), 0);
 }
 
+/* Of a model in memory the snapshots were read over its first weights: the run does not begin anew from these. */
+static void test_gone_meanwhile_of_a_model(void **state)
+{
+	const layout two = { "mlp", "adam", "allreduce", "fp32", 0, 2, 0, STEPS };
+	char run[TEMP_DIR_NAME + 32];
+	uint64_t expected, got;
+	lends = 1;
+	assert_ok(train(&two, NULL, 0, LONG_MAX, &expected));
+	snprintf(run, sizeof(run), "%s/run", (char *)*state);
+	break_off(&two, run);
+	spoiled = run;
+	assert_int_equal(train(&two, run, 1, LONG_MAX - 1, &got), LS_EFORMAT);
+	spoiled = NULL;
+	if (!strstr(failure, "the weights of options.model_handle"))
+		fail_msg("%s", failure);
+	assert_ok(train(&two, run, 1, LONG_MAX, &got)); /* with models that were made again */
+	assert_int_equal(got, expected);
+	lends = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +362,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_whole, temp_dir_make, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(test_servers_alone, temp_dir_make, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(test_gone_meanwhile, temp_dir_make, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(test_gone_meanwhile_of_a_model, temp_dir_make, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(test_copies, temp_dir_make, temp_dir_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
