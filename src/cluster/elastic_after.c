@@ -12,7 +12,7 @@
 #include "cluster/supervisor.h"
 #include "cluster/suspects.h"
 
-/* Seconds: for a fresh list of hosts after a loss, and after a start that failed, where names may have to be resolved. */
+/* Seconds: for a fresh list of hosts after a loss; after a start that failed, where names may have to be resolved. */
 static const double RECOVER_S = 5, RESOLVE_S = 3;
 enum { UNSTARTED_MOST = 3 }; /* starts in a row that fail although all hosts answer */
 

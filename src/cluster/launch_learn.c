@@ -1,5 +1,5 @@
 /*
- * launch_learn.c - what the supervisor of an elastic run learns of a launch that has ended: how, whose node it was, why.
+ * launch_learn.c - what the supervisor of an elastic run learns of a launch that has ended: how, by which node, why.
  */
 #include <stdio.h>
 #include <string.h>
