@@ -11,12 +11,14 @@
  *              |                    `----> other hosts are there: nodes stop with a checkpoint
  *              `---- fewer than min_nodes: wait
  *
+ * What follows a start that has ended is in elastic_after.c.
+ *
  * Invariants
  *  1. At most one start is under way, and it ends with this process (launch.c). What is left of an earlier one, on a
  *     host that was cut off, ends by itself, and cannot publish (checkpoint/generation.h).
  *  2. A failure that another start would come to as well (bad settings, a full disk, a loss that is not finite) ends
- *     the run; only lost nodes are started again, max_restarts times (pace.h). A joining host with
- *     another version or other data is left out instead of ending the run (suspects.h).
+ *     the run; only lost nodes are started again, max_restarts times (pace.h). A joining host with another version or
+ *     other data is left out instead of ending the run (suspects.h).
  *  3. The list of hosts is read, and names are resolved, by a thread beside (look.h): what hangs there delays a restart
  *     by RECOVER_S at most, and none after the one that showed it. This thread asks only hosts at known addresses.
  *  4. This process keeps nothing on disk that a run needs: when it dies, the run is as after any other kill, and is
@@ -36,42 +38,16 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "checkpoint/generation.h"
-#include "cluster/faults.h"
 #include "cluster/host_list.h"
-#include "cluster/host_log.h"
-#include "cluster/launch_watch.h"
-#include "cluster/look.h"
-#include "cluster/members.h"
-#include "cluster/pace.h"
 #include "cluster/slurm.h"
-#include "cluster/suspects.h"
+#include "cluster/supervisor.h"
 
-/* Seconds: between two looks at the list and at silent hosts; for hosts' answers after a loss where names may have to
- * be resolved; for a fresh list after a failure; and after which a start on a host counts as good. */
-static const double LOOK_S = 1, RESOLVE_S = 3, RECOVER_S = 5, GOOD_S = LS_MEMBER_ROW_S;
-enum { UNSTARTED_MOST = 3 }; /* starts in a row that fail although all hosts answer */
-
-typedef struct supervisor {
-	const ls_elastic_options *options;
-	ls_members members;
-	ls_host *now; /* (now_count) of the start under way */
-	size_t now_count;
-	ls_look look;
-	double look_every, next_look; /* seconds */
-	ls_launch_watch watch;        /* of the start under way, or of the last one */
-	int is_under_way, has_trained;
-	char complaint[1024]; /* the last about the list, so that each is printed once */
-	int unstarted;
-	ls_pace pace;
-	uint64_t before; /* number of the newest start in the run directory when the supervisor began */
-	ls_sessions sessions;
-	ls_host_log log;
-	ls_faults faults; /* that nodes are given on purpose: no host is to blame for a lost node then */
-} supervisor;
+/* Seconds between two looks at the list and at silent hosts, and after which a start on a host counts as good. */
+static const double LOOK_S = 1, GOOD_S = LS_MEMBER_ROW_S;
 
 /* ---- looking at the list ----------------------------------------------------------------------------------------- */
 
-static int takes_part(const supervisor *s, const char *name)
+static int takes_part(const ls_supervisor *s, const char *name)
 {
 	for (size_t i = 0; i < s->now_count; i++)
 		if (!strcmp(s->now[i].name, name))
@@ -79,7 +55,7 @@ static int takes_part(const supervisor *s, const char *name)
 	return 0;
 }
 
-static void complain(supervisor *s, const char *why)
+static void complain(ls_supervisor *s, const char *why)
 {
 	if (!strcmp(s->complaint, why))
 		return;
@@ -88,7 +64,7 @@ static void complain(supervisor *s, const char *why)
 }
 
 /* Those that take part and have answered before: of them, mpirun and the nodes know more than an answer shows. */
-static void begin_look(supervisor *s)
+static void begin_look(ls_supervisor *s)
 {
 	ls_host *known = s->is_under_way ? calloc(s->now_count + 1, sizeof(*known)) : NULL;
 	size_t count = 0;
@@ -101,7 +77,7 @@ static void begin_look(supervisor *s)
 	ls_look_begin(&s->look, known, count);
 }
 
-static void say_excluded(supervisor *s, const char *name, const char *because)
+void ls_supervisor_say_excluded(ls_supervisor *s, const char *name, const char *because)
 {
 	char why[128];
 
@@ -111,7 +87,7 @@ static void say_excluded(supervisor *s, const char *name, const char *because)
 }
 
 /* That a host does not answer is no news before it has, nor of one that nodes run on. */
-static void take_answer(supervisor *s, const ls_reach *reach)
+void ls_supervisor_take_answer(ls_supervisor *s, const ls_reach *reach)
 {
 	const char *name = reach->host;
 	const ls_member *member = ls_members_find(&s->members, name);
@@ -130,14 +106,14 @@ static void take_answer(supervisor *s, const ls_reach *reach)
 		return;
 	if (!member->has_answered) { /* it may be an alias: where nobody else is left, it is tried again */
 		ls_members_doubt(&s->members, name, ls_clock_seconds(), LS_MEMBER_OUT_S);
-		say_excluded(s, name, "does not answer");
+		ls_supervisor_say_excluded(s, name, "does not answer");
 		return;
 	}
 	ls_log_line("Elastic: host %s does not answer; excluded until it does", name);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, "silent", "does not answer");
 }
 
-static void end_look(supervisor *s)
+static void end_look(ls_supervisor *s)
 {
 	ls_look *k = &s->look;
 
@@ -150,13 +126,13 @@ static void end_look(supervisor *s)
 		else
 			s->complaint[0] = '\0';
 		for (size_t i = 0; i < k->count; i++)
-			take_answer(s, &k->reaches[i]);
+			ls_supervisor_take_answer(s, &k->reaches[i]);
 	}
 	ls_look_release(k);
 }
 
 /* Now and then; without waiting. */
-static void look_around(supervisor *s)
+static void look_around(ls_supervisor *s)
 {
 	double now = ls_clock_seconds();
 
@@ -175,7 +151,7 @@ static void nap(void)
 }
 
 /* 0: it has not ended until then. */
-static int await_look(supervisor *s, double end)
+static int await_look(ls_supervisor *s, double end)
 {
 	while (s->look.is_pending && !ls_look_is_done(&s->look)) {
 		if (ls_launch_is_stopping() || ls_clock_seconds() > end)
@@ -188,7 +164,7 @@ static int await_look(supervisor *s, double end)
 }
 
 /* After a failure: the list may not name any more who failed. What hung the last time is not waited for. */
-static void look_now(supervisor *s, double seconds)
+void ls_supervisor_look_now(ls_supervisor *s, double seconds)
 {
 	double end = ls_clock_seconds() + seconds;
 
@@ -201,7 +177,7 @@ static void look_now(supervisor *s, double seconds)
 
 /* ---- who takes part ---------------------------------------------------------------------------------------------- */
 
-static size_t usable(const supervisor *s, ls_host **out)
+size_t ls_supervisor_usable(const ls_supervisor *s, ls_host **out)
 {
 	ls_host *hosts = calloc(s->members.count + 1, sizeof(*hosts));
 	*out = hosts;
@@ -216,11 +192,10 @@ static int same_hosts(const ls_host *a, const ls_host *b, size_t count)
 	return 1;
 }
 
-/* Other hosts than those of the last start may train, and they are enough. */
-static int has_others(const supervisor *s)
+int ls_supervisor_has_others(const ls_supervisor *s)
 {
 	ls_host *hosts;
-	size_t count = usable(s, &hosts);
+	size_t count = ls_supervisor_usable(s, &hosts);
 	int others =
 		count >= (size_t)s->options->min_nodes && (count != s->now_count || !same_hosts(hosts, s->now, count));
 	free(hosts);
@@ -228,27 +203,27 @@ static int has_others(const supervisor *s)
 }
 
 /* How long the start has trained; less than 0: it has not. */
-static double trained_seconds(const supervisor *s, double now)
+static double trained_seconds(const ls_supervisor *s, double now)
 {
 	return s->watch.trains > 0 ? now - s->watch.trains : -1;
 }
 
 static int wants_others(void *context)
 {
-	supervisor *s = context;
+	ls_supervisor *s = context;
 
 	look_around(s);
-	return ls_pace_may_regroup(&s->pace, trained_seconds(s, ls_clock_seconds())) && has_others(s);
+	return ls_pace_may_regroup(&s->pace, trained_seconds(s, ls_clock_seconds())) && ls_supervisor_has_others(s);
 }
 
 /* The hosts of the next start: at least min_nodes, which are waited for. */
-static ls_status gather(supervisor *s)
+static ls_status gather(ls_supervisor *s)
 {
 	size_t need = (size_t)s->options->min_nodes, said = SIZE_MAX;
 
 	for (;;) {
 		ls_host *hosts;
-		size_t count = usable(s, &hosts);
+		size_t count = ls_supervisor_usable(s, &hosts);
 		if (hosts && count < need) {
 			size_t possible = ls_members_possible(&s->members, ls_clock_seconds(), hosts);
 			count = possible >= need ? possible : count;
@@ -276,13 +251,13 @@ static ls_status gather(supervisor *s)
 
 /* A start of ours has taken the run directory: until then it may hold somebody else's run, which is not to be
  * touched. */
-static int has_begun(const supervisor *s)
+static int has_begun(const ls_supervisor *s)
 {
 	return ls_generation_newest(s->options->run) > s->before;
 }
 
 /* Once the run has begun, every start continues it. */
-static char *const *arguments(const supervisor *s)
+static char *const *arguments(const ls_supervisor *s)
 {
 	char path[4096];
 	if (!has_begun(s) || ls_path_join(path, sizeof(path), s->options->run, "run.json") != LS_OK)
@@ -290,7 +265,7 @@ static char *const *arguments(const supervisor *s)
 	return ls_path_exists(path) ? s->options->resume_argv : s->options->argv;
 }
 
-static void write_log(supervisor *s)
+static void write_log(ls_supervisor *s)
 {
 	if (has_begun(s))
 		ls_host_log_write(&s->log, s->options->run);
@@ -298,7 +273,7 @@ static void write_log(supervisor *s)
 
 /* Nodes that were not up in time may be slow rather than lost: a busy machine, a cold file system. The next start
  * gets twice as long. */
-static double start_seconds(const supervisor *s)
+static double start_seconds(const ls_supervisor *s)
 {
 	return s->options->timeout * (double)(1 << s->unstarted);
 }
@@ -310,14 +285,13 @@ static void note_change(void *context, const char *name, ls_member_change change
 	} words[] = { [LS_MEMBER_NEW] = { "new", "joined" },
 		      [LS_MEMBER_BACK] = { "back", "came back" },
 		      [LS_MEMBER_REMOVED] = { "removed", "was removed from the list of hosts" } };
-	supervisor *s = context;
+	ls_supervisor *s = context;
 
 	ls_log_line("Elastic: host %s %s", name, words[change].text);
 	ls_host_log_host(&s->log, ls_clock_wall(), name, words[change].event, "");
 }
 
-/* joined[i]: host i was not in the last start that trained; how many. */
-static size_t find_joined(const supervisor *s, int *joined)
+size_t ls_supervisor_find_joined(const ls_supervisor *s, int *joined)
 {
 	size_t count = 0;
 
@@ -328,16 +302,16 @@ static size_t find_joined(const supervisor *s, int *joined)
 	return count;
 }
 
-static int is_trial(const supervisor *s)
+static int is_trial(const ls_supervisor *s)
 {
 	int *joined = calloc(s->now_count + 1, sizeof(*joined));
-	size_t count = joined ? find_joined(s, joined) : 0;
+	size_t count = joined ? ls_supervisor_find_joined(s, joined) : 0;
 
 	free(joined);
 	return count > 0 && count < s->now_count;
 }
 
-static void note_training(supervisor *s, double began)
+static void note_training(ls_supervisor *s, double began)
 {
 	const ls_launch_watch *w = &s->watch;
 
@@ -352,7 +326,7 @@ static void note_training(supervisor *s, double began)
 		ls_sessions_note(&s->sessions, w->family);
 }
 
-static ls_status start(supervisor *s, int starts, int *exit_code)
+static ls_status start(ls_supervisor *s, int starts, int *exit_code)
 {
 	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
 	char *text = ls_members_text(s->now, s->now_count);
@@ -381,189 +355,19 @@ static ls_status start(supervisor *s, int starts, int *exit_code)
 	return status;
 }
 
-/* ---- after a start that failed ----------------------------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
-/* The clock of day may jump while a run goes on: only the moment itself is taken from it. */
-static double wall_of(double moment)
-{
-	return ls_clock_wall() - (ls_clock_seconds() - moment);
-}
-
-static size_t count_silent(const supervisor *s)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < s->now_count; i++)
-		count += (size_t)ls_members_find(&s->members, s->now[i].name)->is_silent;
-	return count;
-}
-
-/* Those hosts of the start that have answered before, where they did. */
-static void ask_known(supervisor *s)
-{
-	ls_reach *list = calloc(s->now_count + 1, sizeof(*list));
-	size_t count = 0;
-
-	for (size_t i = 0; list && i < s->now_count; i++) {
-		const ls_member *member = ls_members_find(&s->members, s->now[i].name);
-		if (member->address.length > 0)
-			list[count++] = (ls_reach){ .host = s->now[i].name, .address = member->address, .is_asked = 1 };
-	}
-	if (list)
-		ls_reach_ask(list, count, LS_REACH_ANSWER_S, NULL);
-	for (size_t i = 0; list && i < count; i++)
-		take_answer(s, &list[i]);
-	free(list);
-}
-
-static ls_status count_restart(supervisor *s, const char *why)
-{
-	if (ls_pace_restart(&s->pace, s->options->max_restarts))
-		return LS_OK;
-	return ls_fail(LS_EPEER,
-		       "%s, and the run was started again %d time%s already (options.max_restarts) without %.0f "
-		       "minutes of training in between; continue with options.run %s options.resume",
-		       why, s->options->max_restarts, ls_plural((uint64_t)s->options->max_restarts, "s"),
-		       LS_PACE_GOOD_S / 60, s->options->run);
-}
-
-/* The host of a node that was lost. One whose silence could not be asked for may be off; of the others, only a row of
- * failures is their own fault. */
-static void blame(supervisor *s, const char *name)
-{
-	double now = ls_clock_seconds();
-	const ls_member *member = ls_members_find(&s->members, name);
-	char because[64];
-
-	if (!s->watch.is_killed && !member->has_answered && !ls_host_is_here(name)) {
-		ls_members_doubt(&s->members, name, now, s->look.asks ? LS_MEMBER_OUT_S : LS_SLURM_DOUBT_S);
-		say_excluded(s, name, "stopped responding");
-	} else if (s->faults.every <= 0 && ls_members_blame(&s->members, name, now)) {
-		snprintf(because, sizeof(because), "failed %d times in a row", LS_MEMBER_FAILURES);
-		say_excluded(s, name, because);
-	}
-}
-
-/* Leave out who made a start fail that has not trained; how many. Who does not answer is left out anyway. */
-static size_t exclude_suspects(supervisor *s, int only_named)
-{
-	int *joined = calloc(2 * s->now_count + 1, sizeof(*joined));
-	size_t excluded = 0;
-
-	if (!joined)
-		return 0;
-	int *out = joined + s->now_count;
-	find_joined(s, joined);
-	ls_suspects_find(s->now, joined, s->now_count, s->watch.why, out);
-	for (size_t i = 0; i < s->now_count; i++) {
-		const char *name = s->now[i].name;
-		int is_known = !only_named || ls_suspects_names(s->watch.why, name);
-		if (!out[i] || !is_known || ls_members_find(&s->members, name)->is_silent)
-			continue;
-		ls_members_exclude(&s->members, name, ls_clock_seconds());
-		say_excluded(s, name, "could not train with the others");
-		excluded++;
-	}
-	free(joined);
-	return excluded;
-}
-
-static ls_status after_loss(supervisor *s)
-{
-	const ls_launch_watch *w = &s->watch;
-	const char *name = w->node >= 0 && (size_t)w->node < s->now_count ? s->now[w->node].name : NULL;
-
-	s->unstarted = 0;
-	ls_log_line("Elastic: %s", w->why);
-	if (name)
-		ls_host_log_host(&s->log, wall_of(w->ended), name, "lost", w->why);
-	LS_TRY(count_restart(s, w->why));
-	ask_known(s);
-	if (s->options->discover)
-		look_now(s, RECOVER_S);
-	int is_join = w->is_trial && w->trains == 0 && !w->is_killed;
-	if (name && !(is_join && exclude_suspects(s, 1)))
-		blame(s, name);
-	return LS_OK;
-}
-
-static ls_status after_no_start(supervisor *s)
-{
-	const char *why = s->watch.why[0] ? s->watch.why : "nodes did not start on all hosts";
-
-	ask_known(s);
-	look_now(s, s->options->discover ? RECOVER_S : RESOLVE_S);
-	int is_explained = count_silent(s) > 0 || has_others(s);
-	if (!is_explained && s->watch.is_trial && !ls_launch_is_stopping()) {
-		ls_log_line("Elastic: nodes could not be started: %s", why);
-		is_explained = exclude_suspects(s, 0) > 0;
-	}
-	if (is_explained) {
-		s->unstarted = 0;
-		return LS_OK;
-	}
-	if (++s->unstarted >= UNSTARTED_MOST)
-		return ls_fail(LS_EIO, "hosts: nodes could not be started %d times in a row: %s", UNSTARTED_MOST, why);
-	ls_log_line("Elastic: nodes could not be started: %s", why);
-	return count_restart(s, why);
-}
-
-/* Before anything has trained, too few hosts that are fit are an error in the list: waiting would not mend it. Nor
- * would it to leave out hosts that nobody named: the run would go on alone. */
-static ls_status after_unfit(supervisor *s)
-{
-	ls_host *hosts;
-
-	s->unstarted = 0;
-	ls_log_line("Elastic: %s", s->watch.why);
-	if (!exclude_suspects(s, !s->has_trained))
-		return ls_fail(LS_EIO, "%s", s->watch.why);
-	size_t left = usable(s, &hosts);
-	free(hosts);
-	return s->has_trained || left >= (size_t)s->options->min_nodes ? LS_OK : ls_fail(LS_EIO, "%s", s->watch.why);
-}
-
-/* *ends: the run does. */
-static ls_status after(supervisor *s, int *ends)
-{
-	const ls_launch_watch *watch = &s->watch;
-	static const char *const outcomes[] = {
-		[LS_OUTCOME_ENDED] = "ended", [LS_OUTCOME_STOPPED] = "stopped",     [LS_OUTCOME_REGROUP] = "regroup",
-		[LS_OUTCOME_LOST] = "lost",   [LS_OUTCOME_UNSTARTED] = "unstarted", [LS_OUTCOME_UNFIT] = "unstarted"
-	};
-
-	ls_host_log_stop(&s->log, wall_of(watch->ended), outcomes[watch->outcome], watch->why);
-	*ends = 0;
-	switch (watch->outcome) {
-	case LS_OUTCOME_LOST:
-		return after_loss(s);
-	case LS_OUTCOME_UNSTARTED:
-		return after_no_start(s);
-	case LS_OUTCOME_UNFIT:
-		return after_unfit(s);
-	case LS_OUTCOME_REGROUP:
-		s->unstarted = 0;
-		ls_pace_regroup(&s->pace, ls_clock_seconds());
-		return LS_OK;
-	default:
-		*ends = 1;
-		return LS_OK;
-	}
-}
-
-static ls_status supervise(supervisor *s, int *exit_code)
+static ls_status supervise(ls_supervisor *s, int *exit_code)
 {
 	int ends = 0;
 
 	for (int starts = 0; !ends; starts++) {
 		LS_TRY(gather(s));
 		LS_TRY(start(s, starts, exit_code));
-		LS_TRY(after(s, &ends));
+		LS_TRY(ls_supervisor_after(s, &ends));
 	}
 	return LS_OK;
 }
-
-/* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 static ls_status check(const ls_elastic_options *o)
 {
@@ -579,7 +383,7 @@ static ls_status check(const ls_elastic_options *o)
 }
 
 /* A list that cannot change must name enough. */
-static ls_status read_first(supervisor *s)
+static ls_status read_first(ls_supervisor *s)
 {
 	const ls_elastic_options *o = s->options;
 	ls_host *hosts = NULL;
@@ -598,7 +402,7 @@ static ls_status read_first(supervisor *s)
 ls_status ls_launch_elastic(const ls_elastic_options *options, int *exit_code)
 {
 	ls_elastic_options own = LS_ELASTIC_OPTIONS_INIT;
-	supervisor s = { .options = &own, .look_every = LOOK_S };
+	ls_supervisor s = { .options = &own, .look_every = LOOK_S };
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, max_restarts, "LS_ELASTIC_OPTIONS_INIT"));
 	int asks = !ls_slurm_is_here(); /* else srun starts the daemons, and no port says whether it can */

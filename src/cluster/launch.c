@@ -28,18 +28,15 @@
 
 #include "base/child.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "cluster/command.h"
-#include "cluster/launch_watch.h"
+#include "cluster/launch_run.h"
 #include "cluster/launched.h"
 #include "cluster/members.h"
-#include "cluster/output.h"
 #include "cluster/reach.h"
 #include "cluster/session.h"
 #include "cluster/slurm.h"
-#include "cluster/suspects.h"
 
 /* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
  * with its daemons on other hosts. */
@@ -48,27 +45,6 @@ static const double grace_s = 4 * LS_LAUNCH_WAIT_S + 4, probe_s = 3;
 static const double hurried_s = 1.5;
 
 static volatile sig_atomic_t stops_wanted;
-
-typedef struct launch {
-	const ls_launch_options *options;
-	ls_host *hosts;
-	size_t count;
-	ls_arena arena;
-	char **command, *devices;
-	char *names;       /* "a:2,b:2" */
-	char **allocation; /* what mpirun is to take for Slurm's; NULL: what there is */
-	ls_launch_output output;
-	pid_t mpirun;
-	int from; /* its standard error */
-	int to;   /* its standard input */
-	int stops;
-	int late;   /* nodes were not up in time, or did not find each other */
-	int killed; /* mpirun did not end by itself */
-	double started, ending;
-	int wait_status;
-	ls_launch_watch *watch; /* NULL: no supervisor */
-	double regroup;         /* when it has asked nodes to stop; 0: it has not */
-} launch;
 
 int ls_launched(void)
 {
@@ -93,7 +69,7 @@ int ls_launch_is_stopping(void)
 /* ---- mpirun ------------------------------------------------------------------------------------------------------ */
 
 /* hwloc's plugins for graphics would load drivers and, with them, LLVM: what they find is of no use here. */
-static void set_environment(const launch *l)
+static void set_environment(const ls_launch_run *l)
 {
 	setenv("HWLOC_COMPONENTS", LS_HWLOC_COMPONENTS, 0);
 	setenv(LS_LAUNCH_MARK, "1", 1);
@@ -106,7 +82,7 @@ static void set_environment(const launch *l)
 		putenv(*word);
 }
 
-static void become_mpirun(launch *l, int input, int output, pid_t parent)
+static void become_mpirun(ls_launch_run *l, int input, int output, pid_t parent)
 {
 	if (ls_child_prepare(parent) && dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0) {
 		set_environment(l);
@@ -129,7 +105,7 @@ static ls_status make_channels(int input[2], int output[2])
 	return LS_OK;
 }
 
-static ls_status start_mpirun(launch *l)
+static ls_status start_mpirun(ls_launch_run *l)
 {
 	int input[2], output[2];
 	LS_TRY(make_channels(input, output));
@@ -154,7 +130,7 @@ static ls_status start_mpirun(launch *l)
 }
 
 /* Returns 0 at the end of its output. */
-static int read_output(launch *l)
+static int read_output(ls_launch_run *l)
 {
 	char bytes[4096];
 	ssize_t count = read(l->from, bytes, sizeof(bytes));
@@ -163,14 +139,14 @@ static int read_output(launch *l)
 	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static void begin_ending(launch *l)
+static void begin_ending(ls_launch_run *l)
 {
 	if (l->ending == 0)
 		l->ending = ls_clock_seconds();
 }
 
 /* A node that is not up yet would not understand. */
-static int send_request(launch *l)
+static int send_request(ls_launch_run *l)
 {
 	static const char request[] = LS_LAUNCH_REQUEST;
 	ssize_t length = sizeof(request) - 1;
@@ -178,12 +154,12 @@ static int send_request(launch *l)
 	       send(l->to, request, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT) == length;
 }
 
-static int ask_gently(launch *l)
+static int ask_gently(ls_launch_run *l)
 {
 	return l->stops == 0 && (l->regroup > 0 || send_request(l));
 }
 
-static void heed_stops(launch *l)
+static void heed_stops(ls_launch_run *l)
 {
 	while (l->stops < stops_wanted) {
 		if (!ask_gently(l)) {
@@ -196,7 +172,7 @@ static void heed_stops(launch *l)
 
 /* The supervisor wants other hosts: nodes stop with a checkpoint, within as much time as a
  * silent one is given, twice. */
-static void heed_supervisor(launch *l)
+static void heed_supervisor(ls_launch_run *l)
 {
 	double now = ls_clock_seconds();
 	if (!l->watch || l->stops || l->ending > 0)
@@ -213,7 +189,7 @@ static void heed_supervisor(launch *l)
 }
 
 /* With a supervisor, the others are ended as soon as one is known to be lost. */
-static void heed_end(launch *l)
+static void heed_end(ls_launch_run *l)
 {
 	int is_ending = l->output.end != LS_LAUNCH_RUNS || l->output.nodes_reported;
 	int is_lost = l->watch && !l->output.nodes_failed && (is_ending || l->output.has_killed);
@@ -224,14 +200,14 @@ static void heed_end(launch *l)
 }
 
 /* Seconds in which nodes must be up. */
-static double patience(const launch *l)
+static double patience(const ls_launch_run *l)
 {
 	double timeout = l->options->timeout;
 	return l->watch && l->watch->start_s > timeout ? l->watch->start_s : timeout;
 }
 
 /* A node that hangs while all meet in MPI_Init() lets the others hang there, too: nobody watches anybody yet. */
-static int is_late(const launch *l, double now)
+static int is_late(const ls_launch_run *l, double now)
 {
 	const ls_launch_output *o = &l->output;
 	if (o->nodes_up < l->count)
@@ -239,7 +215,7 @@ static int is_late(const launch *l, double now)
 	return o->joining > 0 && o->nodes_joined < l->count && now - o->joining > patience(l);
 }
 
-static void heed_clock(launch *l)
+static void heed_clock(ls_launch_run *l)
 {
 	double now = ls_clock_seconds(), grace = l->watch && !l->output.nodes_failed ? hurried_s : grace_s;
 	heed_end(l);
@@ -256,7 +232,7 @@ static void heed_clock(launch *l)
 
 /* Until mpirun is gone. Its output may be held open longer by a process it left behind: that is not waited for. What
  * comes after it was killed is about that. */
-static void attend(launch *l)
+static void attend(ls_launch_run *l)
 {
 	int open = 1;
 	for (;;) {
@@ -285,7 +261,7 @@ static void attend(launch *l)
  */
 
 /* "b, c": the hosts that are not this one, each once. */
-static void name_others(const launch *l, char *out, size_t size)
+static void name_others(const ls_launch_run *l, char *out, size_t size)
 {
 	size_t used = 0;
 	out[0] = '\0';
@@ -309,7 +285,7 @@ static const char *agent(void)
 }
 
 /* "Host key verification failed." is all that ssh prints of a host it was never used for. */
-static int names_a_host(const launch *l, const char *text)
+static int names_a_host(const ls_launch_run *l, const char *text)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		const char *name = l->hosts[i].name;
@@ -323,13 +299,12 @@ static int names_a_host(const launch *l, const char *text)
 	return 0;
 }
 
-/* All nodes were up, and did not find each other. */
-static int is_unjoined(const launch *l)
+int ls_launch_is_unjoined(const ls_launch_run *l)
 {
 	return l->late && l->output.nodes_up == l->count;
 }
 
-static ls_status fail_unjoined(const launch *l)
+static ls_status fail_unjoined(const ls_launch_run *l)
 {
 	return ls_fail(LS_EIO,
 		       "hosts: only %zu of %zu nodes completed MPI_Init within %.0f s: a node hangs, or hosts cannot "
@@ -338,7 +313,7 @@ static ls_status fail_unjoined(const launch *l)
 }
 
 /* Which host cannot be reached, else what ssh printed, else that nothing is known. */
-static ls_status fail_start(launch *l)
+static ls_status fail_start(ls_launch_run *l)
 {
 	char others[256], silent[512], why[1024];
 	name_others(l, others, sizeof(others));
@@ -346,7 +321,7 @@ static ls_status fail_start(launch *l)
 	ls_launch_reach(l->hosts, l->count, probe_s, silent, sizeof(silent));
 	if (silent[0])
 		return ls_fail(LS_EIO, "hosts: cannot reach %s", silent);
-	if (is_unjoined(l))
+	if (ls_launch_is_unjoined(l))
 		return fail_unjoined(l);
 	if (why[0] && names_a_host(l, why))
 		return ls_fail(LS_EIO, "hosts: cannot start nodes on %s: %s", others, why);
@@ -371,8 +346,7 @@ static int is_violent(int code)
 	       signal != SIGUSR1;
 }
 
-/* "node 1 (b)", where mpirun has noted which; "a node". */
-static void name_node(const launch *l, int known, size_t node, char *out, size_t size)
+void ls_launch_name_node(const ls_launch_run *l, int known, size_t node, char *out, size_t size)
 {
 	char here[256] = "";
 	const char *host = known && node < l->count ? l->hosts[node].name : NULL;
@@ -385,15 +359,15 @@ static void name_node(const launch *l, int known, size_t node, char *out, size_t
 }
 
 /* mpirun's banner would have named it, but is lost when mpirun ends before it has printed it; its notes are not. */
-static ls_status fail_killed(const launch *l, int signal)
+static ls_status fail_killed(const ls_launch_run *l, int signal)
 {
 	char name[300];
-	name_node(l, l->output.has_killed, l->output.killed, name, sizeof(name));
+	ls_launch_name_node(l, l->output.has_killed, l->output.killed, name, sizeof(name));
 	return ls_fail(LS_EIO, "%s was ended by signal %d (%s)", name, signal, sigdescr_np(signal));
 }
 
 /* Neither a node nor mpirun has reported why. */
-static ls_status fail_unexplained(const launch *l, int exit_code)
+static ls_status fail_unexplained(const ls_launch_run *l, int exit_code)
 {
 	char name[300];
 	int status = l->wait_status;
@@ -404,22 +378,21 @@ static ls_status fail_unexplained(const launch *l, int exit_code)
 		return fail_killed(l, exit_code - 128);
 	if (l->output.end == LS_LAUNCH_UNSTARTED)
 		return ls_fail(LS_EIO, "mpirun lost its daemon on a host, and no node said why");
-	name_node(l, l->output.noted_state[0] != '\0', l->output.noted, name, sizeof(name));
+	ls_launch_name_node(l, l->output.noted_state[0] != '\0', l->output.noted, name, sizeof(name));
 	if (l->output.noted_state[0])
 		return ls_fail(LS_EIO, "%s ended with status %d and did not say why (mpirun reports: %s)", name,
 			       exit_code, l->output.noted_state);
 	return ls_fail(LS_EIO, "mpirun ended with status %d, and neither it nor a node said why", exit_code);
 }
 
-/* mpirun says the same of a daemon that ends later, with its host: then nodes have been up. */
-static int is_unstarted(const launch *l)
+int ls_launch_is_unstarted(const ls_launch_run *l)
 {
 	return l->output.end == LS_LAUNCH_UNSTARTED && l->output.nodes_up < l->count;
 }
 
 /* A node's reason comes first, for it knows what it was doing; then mpirun's; then what another node had heard, for the
  * one that was to report it may have been ended before it could. */
-static ls_status judge(launch *l, int *exit_code)
+static ls_status judge(ls_launch_run *l, int *exit_code)
 {
 	int status = l->wait_status, reported = l->output.nodes_reported;
 	*exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -427,7 +400,7 @@ static ls_status judge(launch *l, int *exit_code)
 		return ls_fail(LS_EINTERRUPTED, "stopped on request");
 	if (l->late || l->killed || *exit_code >= 128 + NSIG) /* mpirun's own numbers mean nothing to others */
 		*exit_code = 1;
-	if ((l->late || is_unstarted(l)) && !l->output.has_hidden)
+	if ((l->late || ls_launch_is_unstarted(l)) && !l->output.has_hidden)
 		return fail_start(l);
 	if (reported && *exit_code)
 		return LS_OK;
@@ -440,127 +413,9 @@ static ls_status judge(launch *l, int *exit_code)
 	return *exit_code ? fail_unexplained(l, *exit_code) : LS_OK;
 }
 
-/* ---- what the supervisor learns ---------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* The node that a report is about: "node 1 (b) ...", or the host in it. */
-static int node_in(const launch *l, const char *text)
-{
-	const char *at = strstr(text, "node ");
-	int node = -1;
-	if (at && sscanf(at, "node %d (", &node) == 1 && node >= 0 && (size_t)node < l->count)
-		return node;
-	for (size_t i = 0; i < l->count; i++)
-		if (ls_suspects_names(text, l->hosts[i].name))
-			return (int)i;
-	return -1;
-}
-
-/* Messages of nodes begin with the command, "lockstep train: ". */
-static const char *past_name(const char *text)
-{
-	const char *colon = strncmp(text, "lockstep ", 9) ? NULL : strstr(text, ": ");
-	return colon ? colon + 2 : text;
-}
-
-/* mpirun's own note of a signal is sure; then what nodes reported; then mpirun's banner. */
-static void learn_lost(launch *l)
-{
-	ls_launch_watch *w = l->watch;
-	const ls_launch_output *o = &l->output;
-	const char *texts[] = { o->lost, o->reason, o->heard };
-	char name[300];
-
-	w->outcome = LS_OUTCOME_LOST;
-	if (o->has_killed && o->killed < l->count) {
-		w->node = (int)o->killed;
-		w->is_killed = 1;
-		name_node(l, 1, o->killed, name, sizeof(name));
-		snprintf(w->why, sizeof(w->why), "%s was ended by a signal", name);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && w->node < 0; i++) {
-		if (!texts[i][0])
-			continue;
-		w->node = node_in(l, texts[i]);
-		if (!w->why[0] || w->node >= 0)
-			snprintf(w->why, sizeof(w->why), "%.1000s", past_name(texts[i]));
-	}
-	if (!w->why[0])
-		snprintf(w->why, sizeof(w->why), "the nodes ended, and none of them said why");
-}
-
-/* Before its node was up, so before it could say why: a library is missing, or it is another program. */
-static int has_left_unsaid(const launch *l)
-{
-	const ls_launch_output *o = &l->output;
-
-	return o->nodes_up < l->count && o->noted < l->count && !strncmp(o->noted_state, "EXITED WITH NON", 15) &&
-	       !o->lost[0] && !o->heard[0] && !o->reason[0];
-}
-
-static void learn_unfit(launch *l, int exit_code)
-{
-	ls_launch_watch *w = l->watch;
-	const ls_launch_output *o = &l->output;
-	char name[300];
-
-	w->outcome = LS_OUTCOME_UNFIT;
-	if (o->nodes_failed || o->is_unfit) {
-		snprintf(w->why, sizeof(w->why), "%.1000s", past_name(o->nodes_failed ? o->failed : o->reason));
-		return;
-	}
-	snprintf(name, sizeof(name), "node %zu (%s)", o->noted, l->hosts[o->noted].name);
-	snprintf(w->why, sizeof(w->why), "%s ended with status %d before it could say why", name, exit_code);
-}
-
-static int is_unfit(const launch *l, int exit_code)
-{
-	const ls_launch_output *o = &l->output;
-
-	if (exit_code == 0 || l->late || o->trains > 0)
-		return 0;
-	if (o->nodes_failed)
-		return l->watch->is_trial;
-	return o->is_unfit || has_left_unsaid(l);
-}
-
-/* The run ends with it. It was kept from the user where it came before "nodes train" did, which takes another way, or
- * when the start was late. */
-static void learn_failed(launch *l)
-{
-	l->watch->outcome = LS_OUTCOME_ENDED;
-	if (l->output.has_hidden)
-		ls_launch_output_show_failure(&l->output, ls_clock_seconds());
-}
-
-static void learn(launch *l, int exit_code)
-{
-	ls_launch_watch *w = l->watch;
-
-	w->is_killed = 0;
-	w->ended = l->ending > 0 ? l->ending : ls_clock_seconds();
-	w->node = -1;
-	w->why[0] = '\0';
-	w->family = l->output.family;
-	if (l->stops)
-		w->outcome = LS_OUTCOME_STOPPED;
-	else if (is_unfit(l, exit_code))
-		learn_unfit(l, exit_code);
-	else if (l->output.nodes_failed)
-		learn_failed(l);
-	else if (exit_code == 0)
-		w->outcome = l->regroup > 0 ? LS_OUTCOME_REGROUP : LS_OUTCOME_ENDED;
-	else if (l->late || is_unstarted(l)) {
-		w->outcome = LS_OUTCOME_UNSTARTED;
-		ls_launch_output_explain(&l->output, w->why, sizeof(w->why));
-		if (is_unjoined(l))
-			snprintf(w->why, sizeof(w->why), "only %zu of %zu nodes completed MPI_Init",
-				 l->output.nodes_joined, l->count);
-	} else
-		learn_lost(l);
-}
-
-static ls_status prepare(launch *l)
+static ls_status prepare(ls_launch_run *l)
 {
 	LS_TRY(ls_hosts_parse(&l->hosts, &l->count, l->options->hosts));
 	LS_TRY(ls_launch_devices(&l->arena, l->hosts, l->count, &l->devices));
@@ -571,14 +426,14 @@ static ls_status prepare(launch *l)
 	return ls_launch_command(&l->arena, l->options, l->watch != NULL, l->hosts, l->count, &l->command);
 }
 
-static ls_status launch_nodes(launch *l, int *exit_code)
+static ls_status launch_nodes(ls_launch_run *l, int *exit_code)
 {
 	LS_TRY(prepare(l));
 	LS_TRY(start_mpirun(l));
 	attend(l);
 	int code = 1;
 	if (l->watch)
-		learn(l, WIFEXITED(l->wait_status) ? WEXITSTATUS(l->wait_status) : 1);
+		ls_launch_learn(l, WIFEXITED(l->wait_status) ? WEXITSTATUS(l->wait_status) : 1);
 	int is_watched = l->watch && l->watch->outcome != LS_OUTCOME_ENDED && l->watch->outcome != LS_OUTCOME_STOPPED;
 	ls_status status = is_watched ? LS_OK : judge(l, &code);
 	ls_launch_output_flush(&l->output, ls_clock_seconds(), 1);
@@ -598,7 +453,7 @@ ls_status ls_launch_watched(const ls_launch_options *options, ls_launch_watch *w
 		       "and build it again (asked for: %s)",
 		       own.hosts);
 #else
-	launch l = { .options = &own, .watch = watch, .output = { .to = stderr, .is_watched = watch != NULL } };
+	ls_launch_run l = { .options = &own, .watch = watch, .output = { .to = stderr, .is_watched = watch != NULL } };
 	l.output.hides_failures = watch && watch->is_trial;
 	fflush(NULL);
 	ls_status status = launch_nodes(&l, exit_code);

@@ -55,6 +55,15 @@ ls_status ls_reporter_begin(ls_reporter *w, const ls_setup *setup, uint64_t firs
 	return LS_OK;
 }
 
+void ls_reporter_trains(ls_reporter *w, uint64_t step)
+{
+	if (w->has_trained || step <= w->first_step)
+		return;
+	w->has_trained = 1;
+	if (w->setup->options->elastic && ls_setup_is_first(w->setup))
+		ls_launch_report_trains();
+}
+
 ls_status ls_reporter_start(ls_reporter *w, uint64_t generation, int from_memory, const ls_fault *fault)
 {
 	const ls_layout *l = &w->setup->layout;

@@ -24,6 +24,7 @@ typedef struct ls_reporter {
 	uint64_t reached;            /* the last step that was recorded by the process before, where it was further */
 	int has_test, has_end;       /* there are records of that step already */
 	double started, earlier_s;   /* this process; what the run took before, NaN: not known */
+	int has_trained;             /* a step of this process is accounted for */
 	int has_target;              /* the target was reached before: */
 	double target_accuracy, target_epochs, target_s;
 } ls_reporter;
@@ -39,6 +40,10 @@ void ls_reporter_mute(ls_reporter *reporter);
  * line of kind "start", and one on the terminal where the run is continued. `fault`: what is going to happen to this
  * start on purpose. */
 ls_status ls_reporter_start(ls_reporter *reporter, uint64_t generation, int from_memory, const ls_fault *fault);
+
+/* All steps before `step` are accounted for, which took all nodes: of the first one the supervisor of an elastic run is
+ * told. */
+void ls_reporter_trains(ls_reporter *reporter, uint64_t step);
 
 /* A snapshot in memory of `step` stopped training for `cost_s`; the next one comes after `every` steps. */
 ls_status ls_reporter_snapshot(ls_reporter *reporter, uint64_t step, uint64_t every, double cost_s);

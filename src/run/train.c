@@ -58,7 +58,6 @@ typedef struct loop {
 	int stops;           /* all nodes have agreed to end here */
 	int reached;         /* the test accuracy that options.to_accuracy asks for */
 	int together;        /* all nodes fail with what fails now */
-	int trains;          /* a step of this start is accounted for */
 	double started, first_step_s, last_loss;
 	double mark; /* when the last step was done */
 } loop;
@@ -334,22 +333,13 @@ static int is_complete(const loop *l)
 	return l->position.step >= l->setup.total_steps || l->reached || ls_best_has_ended(&l->best, &l->position);
 }
 
-/* A step that is accounted for took all nodes. */
-static void report_first_step(loop *l, uint64_t begin)
-{
-	if (l->setup.options->elastic && !l->trains && l->position.step > begin && ls_setup_is_first(&l->setup))
-		ls_launch_report_trains();
-	l->trains |= l->position.step > begin;
-}
-
 static ls_status run_steps(loop *l)
 {
-	const uint64_t begin = l->position.step;
 	int last = 0;
 
 	while (!is_complete(l) && !ends_here(l)) {
 		LS_TRY(one_step(l, &last));
-		report_first_step(l, begin);
+		ls_reporter_trains(&l->reporter, l->position.step);
 		LS_TRY(ls_saver_collect(&l->saver, 0));
 		if (is_due(LOOK_EVERY, l->position.step))
 			ls_saver_look(&l->saver);

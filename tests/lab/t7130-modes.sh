@@ -78,7 +78,8 @@ train_on a:2,b:1 "${job[@]}"
 is "without them the bits are the same" "$(fingerprint "$out")" "$exact"
 unlike "and nothing is given up" "$err$out" "$lost"
 
-# Every family of models: batch statistics, attention, an output layer that is the words.
+# Every family of models: batch statistics, attention, an output layer that is the words. mpi comes near the exact run;
+# ps-async goes another way: it must learn.
 families=("resnet18-cifar --data glyphs" "vit-tiny --data glyphs" "gpt-nano --data babble --seq-len 24")
 for family in "${families[@]}"; do
 	model=${family%% *}
