@@ -8,7 +8,7 @@
 flags_in() { # DIRECTORY...
 	grep -rnE --include='*.[ch]' '^[^*]*"([^"]*[ (`'"'"'])?--[a-z]' "$@" |
 		grep -vE '/(aliases|get_npm|transport_mpi)\.c:|/cluster/command\.c:' |
-		grep -vE 'lockstep (train|bench|eval|data|plan|probe|report) |strstr\('
+		grep -vE 'lockstep (train|bench|eval|export|data|plan|probe|report) |strstr\('
 }
 folders=$(cd "$SOURCE_DIR" && printf '%s\n' src/*/ | grep -vE '^src/(cli|tools)/$')
 # shellcheck disable=SC2086

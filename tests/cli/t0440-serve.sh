@@ -149,7 +149,7 @@ for host in evil.example "evil.example:$port" localhost.evil.example 127.0.0.1.e
 	is "a request for $host, which is another" "$(ask -H "Host: $host" "$url/") $(ask -H "Host: $host" -d @forms.json "$url/predict") $(ask -H "Host: $host" "$url/healthz")" "421 421 421"
 done
 says_host() { # NAME SHOWN: of the last answer
-	is "$1" "$(cat answer)" "{\"error\":\"Host '$2' is not this machine; use localhost, or start the server with --token-file to accept any host name\"}"
+	is "$1" "$(cat answer)" "{\"error\":\"Host '$2' is not this machine; use localhost, or start the server with a token file to accept any host name\"}"
 }
 says_host "says why" "??"
 ask -H 'Host: evil.example:80' "$url/" >/dev/null

@@ -4,19 +4,20 @@
 #   check NAME COMMAND...   one test: whether COMMAND ends with status 0
 #   check_end               the plan, and the status of the script
 #   python_with MODULE...   prints the first interpreter that has the modules, of $PYTHON or Debian's and those that
-#                           tools/python-packages made; where none has, prints why and fails
+#                           tools/python-packages made; where none has, prints why the first has not, and fails
 #
 n=0
 failed=0
 
 python_with() { # MODULE...
-	local python modules reason
+	local python modules error reason=
 	modules=$(IFS=, && echo "$*")
 	for python in "${PYTHON:-/usr/bin/python3}" "$BUILD_DIR/venv/bin/python" "$BUILD_DIR/golden-venv/bin/python"; do
-		if reason=$("$python" -c "import $modules" 2>&1); then
+		if error=$("$python" -c "import $modules" 2>&1); then
 			echo "$python"
 			return
 		fi
+		reason=${reason:-$error}
 	done
 	tail -n 1 <<<"$reason"
 	return 1

@@ -217,7 +217,7 @@ static void refuse_host(http_request *r, const char *host)
 	char message[256], shown[64];
 
 	snprintf(message, sizeof(message),
-		 "Host '%s' is not this machine; use localhost, or start the server with --token-file to accept any "
+		 "Host '%s' is not this machine; use localhost, or start the server with a token file to accept any "
 		 "host name",
 		 ls_host_printable(shown, sizeof(shown), host));
 	refuse(r, MHD_HTTP_MISDIRECTED_REQUEST, message);
