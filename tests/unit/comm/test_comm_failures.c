@@ -188,11 +188,14 @@ static void a_node_that_goes_on_in_time_is_not_given_up(void **state)
 		assert_true(members[rank].lived >= PAUSE);
 }
 
+static _Atomic(int) has_met; /* nodes know each other: a note before that is another failure */
+
 static void *hear_it(void *argument)
 {
 	nodes_member *m = argument;
 	ls_comm_options options = { .transport = m->transport, .timeout = 15 };
 	m->born = ls_comm_new(&m->comm, &options);
+	atomic_store(&has_met, 1);
 	if (m->born)
 		return NULL;
 	NODES_CHECK(m, nodes_await_failure(m) == LS_EPEER);
@@ -214,8 +217,10 @@ static void a_node_learns_that_it_was_given_up(void **state)
 	m.transport = t[0];
 	assert_int_equal(t[1]->ops->send(t[1], 0, 0, LS_TAG_ALIVE + 1, &names[0], sizeof(names[0])), LS_OK);
 	assert_int_equal(t[1]->ops->receive(t[1], 1, 0, LS_TAG_ALIVE + 1, &names[1], sizeof(names[1]), NULL), LS_OK);
+	atomic_store(&has_met, 0);
 	assert_int_equal(pthread_create(&thread, NULL, hear_it, &m), 0);
-	nodes_sleep(0.05);
+	for (int i = 0; !atomic_load(&has_met) && i < NODES_PATIENCE * 100; i++)
+		nodes_sleep(0.01);
 	assert_int_equal(t[1]->ops->send(t[1], 2, 0, LS_TAG_ALIVE, &note, sizeof(note)), LS_OK);
 	pthread_join(thread, NULL);
 	t[1]->ops->free(t[1]);
