@@ -252,6 +252,7 @@ static void attend(ls_launch_run *l)
 	struct pollfd rest = { .fd = l->from, .events = POLLIN };
 	while (open && !l->killed && poll(&rest, 1, 0) > 0 && read_output(l))
 		;
+	ls_launch_output_end(&l->output, ls_clock_seconds()); /* mpirun may end in the middle of a node's reason */
 	close(l->from);
 	close(l->to);
 	ls_session_end_mpirun(l->mpirun);

@@ -434,10 +434,16 @@ static double hold_of(const ls_launch_output *output, const char *line)
 	return is_of_mpi(line) || !output->nodes_up ? hold_mpi_s : hold_s;
 }
 
+void ls_launch_output_end(ls_launch_output *output, double now)
+{
+	if (output->length)
+		end_line(output, now);
+}
+
 void ls_launch_output_flush(ls_launch_output *output, double now, int all)
 {
-	if (all && output->length)
-		end_line(output, now);
+	if (all)
+		ls_launch_output_end(output, now);
 	while (output->held_count && (all || now - output->held[0].at >= hold_of(output, output->held[0].line)))
 		pass_first(output);
 }

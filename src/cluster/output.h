@@ -78,6 +78,9 @@ typedef struct ls_launch_output {
 
 void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t count, double now);
 
+/* Nothing more comes: what has no end of line yet is a line, and counts in the fields above. */
+void ls_launch_output_end(ls_launch_output *output, double now);
+
 /* Pass on what has waited long enough; with `all`, everything, a last line without an end, too. */
 void ls_launch_output_flush(ls_launch_output *output, double now, int all);
 

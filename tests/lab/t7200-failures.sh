@@ -46,6 +46,7 @@ ends_well() { # NAME SURVIVORS... -- PATTERN: since $begin, on the clock of mill
 	ok "$name: the status is not zero ($code)" test $code != 0
 	like "$name: says who and what" "$(errors)" "$2"
 	is "$name: and no more" "$(errors | sed 1d)" ""
+	[ "$(errors | wc -l)" -le 1 ] || test_note "all of it:" "$(errors)"
 }
 operation='(this node|node [0-9] \([ac]\)) was (waiting for|sending) .+'
 

@@ -325,6 +325,19 @@ static void lines_that_wait_can_explain(void **state)
 	end(&s);
 }
 
+/* mpirun ended in the middle of it: the reason is known all the same, before the end is judged. */
+static void a_line_without_an_end_counts(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, LS_LAUNCH_LOST "lockstep train: node 1 (b) closed its connection", 7, 0);
+	assert_false(s.output.nodes_reported);
+	ls_launch_output_end(&s.output, 0);
+	assert_true(s.output.nodes_reported);
+	end(&s);
+}
+
 static void endless_lines_are_cut(void **state)
 {
 	(void)state;
@@ -453,6 +466,6 @@ static void a_kept_failure_can_be_shown(void **state)
 TEST_MAIN(failures_of_a_trial_are_kept, a_kept_failure_can_be_shown, lines_pass_and_banners_do_not,
 	  what_nodes_have_heard_is_kept, reasons_are_found, the_best_reason_stays, torn_dashes_do_not_matter,
 	  unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once, lines_that_wait_can_explain,
-	  endless_lines_are_cut, nodes_know_more_than_mpirun, only_marked_lines_are_failures,
-	  open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs, notes_tell_who_was_killed_first,
-	  notes_of_open_mpi_5_do_so_too, nodes_join)
+	  a_line_without_an_end_counts, endless_lines_are_cut, nodes_know_more_than_mpirun,
+	  only_marked_lines_are_failures, open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs,
+	  notes_tell_who_was_killed_first, notes_of_open_mpi_5_do_so_too, nodes_join)
