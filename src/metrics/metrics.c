@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_target.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "metrics/append.h"
@@ -356,16 +357,20 @@ ls_status ls_metrics_restore(ls_metrics *metrics, const char *run, uint64_t step
 	return ls_events_open(&metrics->events, run, step);
 }
 
+/* Where its directory is gone as well, the whole run directory is: whoever saves makes that again, with this file. */
 static ls_status keep_lines(ls_metrics *metrics)
 {
 	struct stat facts;
-	if (fstat(fileno(metrics->lines.stream), &facts) == 0 && facts.st_nlink == 0) {
-		char path[4096];
-		snprintf(path, sizeof(path), "%s", metrics->lines.path);
-		ls_log_warning("%s was removed during the run: it is written again", path);
-		return restore_lines(&metrics->lines, path);
-	}
-	return LS_OK;
+	char path[4096], directory[4096];
+
+	if (fstat(fileno(metrics->lines.stream), &facts) != 0 || facts.st_nlink > 0)
+		return LS_OK;
+	snprintf(path, sizeof(path), "%s", metrics->lines.path);
+	LS_TRY(ls_path_parent(directory, path));
+	ls_status status = restore_lines(&metrics->lines, path);
+	if (status == LS_OK)
+		ls_log_warning("%s was removed during the run: it was written again", path);
+	return ls_path_is_directory(directory) ? status : LS_OK;
 }
 
 ls_status ls_metrics_share(ls_metrics *metrics, ls_metrics_files *out)

@@ -55,12 +55,12 @@ start_sshd b
 start_sshd c
 
 # As a user would on a host without the lab: mpirun is to find ssh by itself.
-by_ssh() { # COMMAND...
+by_ssh() { # COMMAND...: in $limit seconds at most, or $train_limit
 	local name unset=()
 	for name in OMPI_MCA_plm OMPI_MCA_plm_rsh_agent OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_tcp_if_include OMPI_MCA_oob_tcp_if_include; do
 		unset+=(-u "$name")
 	done
-	timeout "$train_limit" "$lab" run env "${unset[@]}" PATH="$PWD/bin:$PATH" "$@"
+	timeout "${limit:-$train_limit}" "$lab" run env "${unset[@]}" PATH="$PWD/bin:$PATH" "$@"
 }
 is "a command goes through it" "$(by_ssh ssh -o BatchMode=yes b hostname)" b
 
@@ -82,6 +82,7 @@ Host far
 	HostName b
 	HostKeyAlias b
 CONFIG
+limit=$((3 * train_limit)) # of three starts, with the silence of one host
 by_ssh "$LOCKSTEP" train --elastic --hosts a:1,far:1,c:1 "${job[@]}" --steps 1500 --ckpt-every 50 --timeout 5 --run alias >bg.out 2>bg.err &
 job_id=$!
 said() { grep -qE "^Elastic: $1" bg.out; }
@@ -95,6 +96,7 @@ ok "an alias: a host that is lost in silence is left out for a while" wait_for 6
 ok "an alias: and the others go on" wait_for 40 said 'continuing on 2 nodes: a:1,c:1$'
 wait_bounded $job_id
 is "an alias: to the end" "$?" 0
+unset limit
 ok "an alias: sessions have ended on all hosts" wait_for 20 only_sshd
 
 # ---- hosts that let nobody in ----------------------------------------------------------------------------------------
