@@ -41,8 +41,8 @@ void ls_reporter_mute(ls_reporter *reporter);
  * start on purpose. */
 ls_status ls_reporter_start(ls_reporter *reporter, uint64_t generation, int from_memory, const ls_fault *fault);
 
-/* All steps before `step` are accounted for, which took all nodes: of the first one the supervisor of an elastic run is
- * told. */
+/* All steps before `step` are accounted for, which took all nodes. The first one prints the line by which the supervisor
+ * of an elastic run knows that its nodes train. */
 void ls_reporter_trains(ls_reporter *reporter, uint64_t step);
 
 /* A snapshot in memory of `step` stopped training for `cost_s`; the next one comes after `every` steps. */
